@@ -113,6 +113,7 @@ def test_without_a_session_to_continue_a_new_one_begins(tmp_path: Path, folder: 
     assert said == ["第一行\n第二行"]
 
 
+@pytest.mark.slow
 def test_one_ctrl_c_leaves_a_question_of_ours(tmp_path: Path) -> None:
     """Whether the project's file may be obeyed; nothing is allowed by that."""
     project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sightline import shorten
 from sightline.shorten import Purpose, effect_of, identifiers, subject_of
 from sightline.shorten.source import names_code
 from sightline.values.excerpt import stands_alone
@@ -68,8 +69,6 @@ def loss(
     """
     texts, said = list(before), list(user_messages)
     shown_before = "\n".join(texts)
-    from sightline.shorten import rules  # a compaction needs them
-
     names = dict.fromkeys(name for text in texts for name in identifiers(text, limit=100_000))
     paths = [name for name in names if "/" in name or "\\" in name]
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
@@ -77,7 +76,7 @@ def loss(
     lines = (line for text in (texts if outputs is None else outputs) for line in text.split("\n"))
     errors = (line.strip()[:200] for line in lines if _ERROR.search(line) and not _STATEMENT.match(line))
     own = shown_before if originals is None else "\n".join(originals)
-    laid_down = [sentence for laid in rules.revoked(said) for sentence, revoked in laid.items() if not revoked]
+    laid_down = [sentence for laid in shorten.revoked(said) for sentence, revoked in laid.items() if not revoked]
     laid_before = [sentence for sentence in (*laid_down, *by_model) if sentence in shown_before]
     constraints = _missing([sentence for sentence in laid_before if not _shortened(sentence, after)], after)
     return Loss(
@@ -91,9 +90,7 @@ def loss(
 
 def _shortened(constraint: str, after: str) -> bool:
     """Whether the short form of a constraint can be read: it has every number, name and negation."""
-    from sightline.shorten.rules.short_form import short_form
-
-    return stands_alone(short_form(constraint), after)
+    return stands_alone(shorten.short_form(constraint), after)
 
 
 def _missing(wanted: Iterable[str], after: str, *, whole_words: bool = True) -> Lost:

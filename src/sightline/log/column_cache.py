@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from sightline import shorten
 from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, State, Timeline
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
@@ -46,15 +47,13 @@ def save(store: Store, timeline: Timeline, last: Span) -> int:
 
     `last` is the place of the last line.
     """
-    from sightline.shorten.levels import levels_format  # only a long log has a cache
-
     columns = timeline.columns()
     sizes = [
         (name, str(column.typecode), len(column) * column.itemsize, crc32(column)) for name, column in columns.items()
     ]
     header = msgspec.json.encode(
         _Header(
-            (FORMAT, levels_format()), store.tips, (last.offset, last.length), line_hash(store, last), sizes,
+            (FORMAT, shorten.levels_format()), store.tips, (last.offset, last.length), line_hash(store, last), sizes,
             timeline.saved_state(),
         )
     )  # fmt: skip
@@ -96,10 +95,8 @@ def _read(data: memoryview, store: Store) -> Index | None:
     encoded, rest = data[_LEAD.size : _LEAD.size + length], data[_LEAD.size + length :]
     if crc32(encoded) != checksum:
         return None
-    from sightline.shorten.levels import levels_format
-
     header = decode_json(encoded, _Header)
-    is_known = header.format == (FORMAT, levels_format())
+    is_known = header.format == (FORMAT, shorten.levels_format())
     if not is_known or line_hash(store, Span(*header.last_line)) != header.last_hash:
         return None
     columns = {}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from sightline import shorten
 from sightline.errors import BadInput, Conflict, OpenCalls, StoreError
 from sightline.files.project import NOWHERE, Place
 from sightline.log import column_cache
@@ -453,15 +454,13 @@ def laid_down(journal: Journal) -> Iterator[LaidDown]:
 
     Of a message, those that the rules find come before those that only a model found.
     """
-    from sightline.shorten.rules.revocations import Lifted  # only a sweep needs it: a plain turn does not load it
-
     timeline, path = journal.timeline, journal.path
 
     def message_before(row: int) -> int:
         unit = timeline.last_user(path, row)
         return timeline.unit_row[unit] if unit >= 0 else row
 
-    lifted = Lifted(message_before)
+    lifted = shorten.Lifted(message_before)
     for row in journal.reader.constraint_rows(path):
         for sentence in reversed(journal.reader.constraints(row)):
             yield LaidDown(row, sentence, lifted.takes(sentence, row))

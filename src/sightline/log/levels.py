@@ -1,6 +1,6 @@
 """How an item looks at a level of detail, and how many tokens it has there.
 
-What only a sweep needs of `shorten` is imported inside functions, so that a plain turn does not load it.
+What only a sweep needs of `shorten` is named where it is used, so that a plain turn does not load it.
 """
 
 from collections import OrderedDict
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from sightline import shorten
 from sightline.log import entries
 from sightline.log.annotations import RenditionNote
 from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED, UNKNOWN, UNMADE
@@ -128,11 +129,9 @@ class Reader(EntryReader):
 
     def _is_small(self, item: Item, full: int) -> bool:
         """Whether an item has no lower levels because it is a short text, or a call with few arguments as they came."""
-        from sightline.shorten.levels import SMALLEST, SMALLEST_USER
-
         call = item.parts[0] if item.kind is Kind.CALL else None
         tokens = full if isinstance(call, Call) and call.raw is not None else _text_tokens(item, full)
-        return tokens is not None and tokens < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST)
+        return tokens is not None and tokens < (shorten.SMALLEST_USER if item.kind is Kind.USER else shorten.SMALLEST)
 
     def _read_ahead(self, row: int) -> None:
         """Read the entries around a row at once, if most have no levels: the first sweep of a long log asks for all.
@@ -195,13 +194,11 @@ class Reader(EntryReader):
         return shorter
 
     def _shorten(self, row: int, room: int = 0) -> "Shorter":
-        from sightline.shorten.levels import shorten
-
         item = self.item(row)
         if item.kind in (Kind.USER, Kind.SUMMARY):
             titled = bool(self.timeline.state[row] & (TITLED | ORPHAN))
             item = replace(item, parts=_escaped(item.parts, self.escape_at(row), titled=titled))
-        return shorten(
+        return shorten.shorten(
             item,
             count=self.counter.count,
             name=self._tool_name(row, item),

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from sightline import shorten
 from sightline.errors import BadInput, Damaged
 from sightline.log import column_cache, entries
 from sightline.log.annotations import FoundQuote, RecallNote, Source, WindowNote
@@ -240,9 +241,7 @@ class EntryReader:
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
         if (sentences := self._constraints.get(row)) is None:
-            from sightline.shorten import rules  # a sweep needs them
-
-            sentences = tuple(rules.constraints(self.text(row)))
+            sentences = tuple(shorten.constraints(self.text(row)))
             if sentences:
                 self._constraints[row] = sentences
         return sentences

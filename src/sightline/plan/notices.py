@@ -1,6 +1,6 @@
 """The texts that the engine adds to a payload: index lines for what is left out, and constraints that are not shown.
 
-What only a sweep needs of `shorten` is imported inside functions, so that a plain turn does not load it.
+What only a sweep needs of `shorten` is named where it is used, so that a plain turn does not load it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import tee
 from typing import NamedTuple, TypeAlias
 
+from sightline import shorten
 from sightline.log.columns import BY_RULE
 from sightline.log.journal import Journal, LaidDown, laid_down
 from sightline.log.recall_frame import speaker, speaks_for_another
@@ -198,9 +199,7 @@ class EngineNotices(Notices):
         if (result := timeline.partner[row]) >= 0:
             has_gist = timeline.level(result, GIST) is GIST
             result_text = reader.rendition(result, GIST) if has_gist else reader.text(result)
-            from sightline.shorten import unusual_value
-
-            words += ["→", self._handle(result), _on_one_line(unusual_value(result_text))]
+            words += ["→", self._handle(result), _on_one_line(shorten.unusual_value(result_text))]
         return " ".join(filter(None, words))
 
     def preface(
@@ -294,12 +293,10 @@ class EngineNotices(Notices):
 
     def _make_quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. What a model found is marked in both."""
-        from sightline.shorten.rules.short_form import short_form
-
         item_id, revoked = self._journal.timeline.id(hidden.row), hidden.revoked
         text = say("revoked", self.locale, text=hidden.sentence) if revoked else hidden.sentence
         whole = self._line(item_id, _indented(hidden.marked(text, self.locale)))
-        shorter = short_form(hidden.sentence)
+        shorter = shorten.short_form(hidden.sentence)
         short = f"- {_indented(mark_found(shorter, '', self.locale) if hidden.found else shorter)}"
         return Quoted(item_id, revoked, whole, self._count(whole) + 1, short, self._count(short) + 1)
 
@@ -338,6 +335,4 @@ def _indented(sentence: str) -> str:
 
 def _is_quoted(sentence: str, preface: str) -> bool:
     """Whether the preface has this constraint, word for word or shortened."""
-    from sightline.shorten.rules.short_form import short_form
-
-    return bool(preface) and (stands_alone(sentence, preface) or stands_alone(short_form(sentence), preface))
+    return bool(preface) and (stands_alone(sentence, preface) or stands_alone(shorten.short_form(sentence), preface))

@@ -1,12 +1,13 @@
 """Shortens items and runs of items by rule: text in, text out. It calls no model and reads no file or log, and it does
 not decide when something is shortened.
 
-The kernel also imports `rules` (what a user message asks to be kept), `digest.digest` and `digest.trail` (a run of
-items), `call_subject` and `common_names`. Above `session`, others import the names below, `file_reads` and
-`file_description` (files that were read), and `outline.languages`. The engine imports levels, rules and digests where a
-sweep or a compaction first needs them: they take 30 ms, which importing `Session` should not.
+The kernel also imports `digest.digest` and `digest.trail` (a run of items), `call_subject` and `common_names`. Above
+`session`, others import the names below, `file_reads` and `file_description` (files that were read), and
+`outline.languages`. Levels, and the rules that find what a user message asks to be kept, are imported when one of their
+names is first looked up, digests where a compaction needs them: they take 30 ms, which importing `Session` should not.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sightline.shorten.call_subject import (
@@ -25,19 +26,29 @@ from sightline.shorten.identifiers import identifiers, values_in, words_in
 
 if TYPE_CHECKING:
     from sightline.shorten.dispatch import register
-    from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
+    from sightline.shorten.levels import SMALLEST, SMALLEST_USER, Shorter, levels_format, shorten, unusual_value
+    from sightline.shorten.rules import constraints, revoked
+    from sightline.shorten.rules.revocations import Lifted
+    from sightline.shorten.rules.short_form import short_form
     from sightline.shorten.sample import without_ansi
 
 __all__ = [
-    "NO_EFFECT", "READERS", "READ_ID", "Effect", "Purpose", "Shorter", "arguments_of", "effect_of", "identifiers",
-    "is_file_read", "levels_format", "purpose_of", "register", "shorten", "subject_of", "unusual_value", "values_in",
-    "without_ansi", "words_in",
+    "NO_EFFECT", "READERS", "READ_ID", "SMALLEST", "SMALLEST_USER", "Effect", "Lifted", "Purpose", "Shorter",
+    "arguments_of", "constraints", "effect_of", "identifiers", "is_file_read", "levels_format", "purpose_of",
+    "register", "revoked", "short_form", "shorten", "subject_of", "unusual_value", "values_in", "without_ansi",
+    "words_in",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'sightline.shorten' has no attribute {name!r}")
-    from sightline.shorten import dispatch, levels, sample
+_LATER = {
+    **dict.fromkeys(("SMALLEST", "SMALLEST_USER", "Shorter", "levels_format", "shorten", "unusual_value"), "levels"),
+    "constraints": "rules", "revoked": "rules", "Lifted": "rules.revocations", "short_form": "rules.short_form",
+    "register": "dispatch", "without_ansi": "sample",
+}  # fmt: skip
+"""Modules of the names that only a sweep or a compaction needs: each is imported when its name is first looked up."""
 
-    return getattr({"register": dispatch, "without_ansi": sample}.get(name, levels), name)
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'sightline.shorten' has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
