@@ -18,5 +18,4 @@ def want_indexes(stores: PlacedStores, sessions: Sequence[str]) -> None:
     from sightline.follow.turns import INDEX
     from sightline.server.work import Job
 
-    tenant = stores.database.address.tenant
-    put_jobs(stores.database, [Job(INDEX, session_id, tenant) for session_id in sessions])
+    put_jobs(stores.database, [Job(INDEX, session_id, stores.tenant) for session_id in sessions])

@@ -129,11 +129,7 @@ class Place(NamedTuple):
 
     def described(self, stores: PlacedStores) -> str:
         """Return a place in words: of a database also whose sessions are meant, because others may have some."""
-        from sightline.fleet.postgres import PostgresStores
-
-        if not isinstance(stores, PostgresStores):
-            return stores.where
-        return self.words("of tenant", where=stores.where, tenant=stores.database.address.tenant)
+        return self.words("of tenant", where=stores.where, tenant=stores.tenant) if stores.tenant else stores.where
 
     def find(self, prefix: str | None) -> str:
         """Return the id of the session whose id begins with `prefix`; without one, of the newest session.
