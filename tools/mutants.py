@@ -123,7 +123,7 @@ MUTANTS = (
     Mutant("focus: forced too early", FOCUS, "tokens > _forced_above(view)", "tokens >= _forced_above(view)", LIMITS),
     Mutant("focus: cold is no reason", FOCUS, "tidy and view.cold and", "False and", LIMITS),
     Mutant("focus: cold is a reason before the first sweep", FOCUS, " and view.last and view.last.base:", ":", LIMITS),
-    Mutant("focus: cold at half", FOCUS, "_COLD = 0.6 ", "_COLD = 0.5 ", LIMITS),
+    Mutant("focus: cold at six tenths", FOCUS, "_COLD = 0.5 ", "_COLD = 0.6 ", LIMITS),
     Mutant("focus: off is safe", FOCUS, 'tidy = self.economy != "off"', "tidy = True", LIMITS),
     Mutant("focus: thrifty in a large room", "plan/economies.py", "_WINDOW = 64_000", "_WINDOW = 128_000", ECONOMIC),
     Mutant("focus: thrifty uses all of the window", FOCUS, 'self.economy == "thrifty"', "False", LIMITS),

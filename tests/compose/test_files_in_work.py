@@ -101,6 +101,20 @@ def test_each_run_of_lines_says_which_they_are() -> None:
         assert file[at + 1 : at + 2 + last - first] == LINES[first - 1 : last]
 
 
+def test_files_read_at_once_have_as_much_room_as_a_sweep_may_leave_in_use() -> None:
+    """A sweep shortens all of them, and what is shown of their lines instead takes more than a quarter of the room."""
+    budget, session = Budget(window=20_000, output=500), Session(MemoryStore("a"))
+    session.user("A customer sees wrong sums. Please mend it.")
+    session.compose(budget)
+    session.reply(calling(*[("read_file", {"path": f"shop{number}.py"}) for number in range(4)]))
+    for number, call in enumerate(session.open_calls):
+        session.tool_result(call.id, "\n".join(f"    total_{number}_{at} = price_{at} * count" for at in range(345)))
+    assert not session.compose(budget).plan.reason
+    payload = run_until_swept(session, "total", budget)
+    assert session.count(block(payload)) > 0.35 * 19_500
+    assert payload.plan.body <= 0.71 * 19_500
+
+
 def test_the_next_sweep_shows_the_file_anew_and_only_once() -> None:
     session = work_on(NAMES[1], MemoryStore("a"))
     session.reply("Now the invoice.")

@@ -40,15 +40,15 @@ def test_a_sweep_is_forced_above_the_trigger(tokens: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "cold", "reason"), [
-    (6_000, True, ""), (6_001, True, "sweep: cold"), (6_001, False, ""),
+    (5_000, True, ""), (5_001, True, "sweep: cold"), (5_001, False, ""),
 ])  # fmt: skip
-def test_a_cold_cache_is_a_reason_above_six_tenths(tokens: int, cold: bool, reason: str) -> None:
+def test_a_cold_cache_is_a_reason_above_half(tokens: int, cold: bool, reason: str) -> None:
     """Once the prefix has changed for another reason."""
     history = Sized()
     fill(history, 1_000)
     first = sent(history, command="command: test")
     fill(history, tokens - 1_000)
-    assert Focus().plan(history.view(LIMIT, last=first, trigger=0.95, target=0.5, cold=cold)).reason == reason
+    assert Focus().plan(history.view(LIMIT, last=first, trigger=0.95, target=0.4, cold=cold)).reason == reason
 
 
 def test_a_cold_cache_is_no_reason_while_everything_is_shown_in_full() -> None:

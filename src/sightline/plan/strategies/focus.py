@@ -27,7 +27,7 @@ from sightline.plan.view import Budget, View, oldest
 from sightline.values.items import SUMMARY, Lod
 
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
-_COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
+_COLD = 0.5  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced

@@ -14,8 +14,9 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
-8. Choose lines of the files in work, for which the steps before left room: their text as it is now. What shows it as it
-   was at an earlier sweep is left out first of all.
+8. Choose lines of the files in work, for which the steps before left room: their text as it is now. Where they hid more
+   of these files than that, the room is as large, up to what a sweep may leave in use. What shows them as they were at an
+   earlier sweep is left out first of all.
 """
 
 from bisect import bisect_left
@@ -42,7 +43,8 @@ _LARGEST = 0.7  # of the body's tokens: but no more than this is in use after a 
 _LEAST_OLDER = 0.25  # of the target: except so much for older units, so that one large result does not erase them all
 _FULLEST = 0.85  # of the body's tokens: so much may be in use if a result was never shown before, or little is reduced
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
-_FILES, _MOST_FILES = 0.25, 8_000  # of the body's tokens, and tokens: room for the files in work, as they are now
+_FILES, _MOST_FILES = 0.25, 8_000  # of the body's tokens, and tokens: room for the files in work, as they are now; more
+# where a sweep hides more of the working set, such as several large files that were read at once
 _FOR_FILES = 0.8  # of that room is taken from all else
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED_KINDS = (Kind.RESULT, Kind.USER)
@@ -135,7 +137,8 @@ class Sweep:
         plan = self._plan(reason)
         if to_target:
             free = min(_LARGEST, view.budget.trigger) * limit - plan.body
-            plan.files = view.files.choose(int(min(self._most_files, free)), self._is_whole)
+            room = max(self._most_files, self._tokens_hidden_of_files())
+            plan.files = view.files.choose(int(min(room, free)), self._is_whole)
         return plan
 
     def shorten_repeated(self, keep: int, reason: str) -> Plan | None:
@@ -215,6 +218,12 @@ class Sweep:
     def _most_files(self) -> float:
         """Tokens that the files in work may take."""
         return min(_FILES * self.view.body_limit, _MOST_FILES)
+
+    def _tokens_hidden_of_files(self) -> int:
+        """Tokens of what this sweep has shortened or left out of the working set, and whose lines can be chosen."""
+        in_work, holds = self.worth.in_working_set, self.view.files.holds
+        rows = [row for unit in self.units for row in self.timeline.rows_of(unit) if not self._is_whole(row)]
+        return sum(self.timeline.full[row] for row in rows if in_work(row) and holds(row))
 
     def _leave_out_files(self) -> None:
         """Leave out what shows files as they were at an earlier sweep."""
