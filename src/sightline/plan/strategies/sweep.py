@@ -14,9 +14,9 @@ that the next one is far away. `Sweep.reduce` takes these steps in this order:
 5. If much more than the target is left, these too. What a large step made needless is given back.
 6. Only if the payload is still over the limit: reduce the protected units too (see `_protected_units`).
 7. If a new result had to be shortened before it was ever shown, show as much of it as there is room for.
-8. Choose lines of the files in work, for which the steps before left room: their text as it is now. Where they hid more
-   of these files than that, the room is as large, up to what a sweep may leave in use. What shows them as they were at an
-   earlier sweep is left out first of all.
+8. Choose lines of the files in work, for which the steps before left room: their text as it is now. Where these steps
+   hid more of the files than that, the room is as large, up to what a sweep may leave in use. What shows the files as
+   they were at an earlier sweep is left out first of all.
 """
 
 from bisect import bisect_left
