@@ -113,6 +113,17 @@ def test_the_prefix_stays(shape: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_closed_window_can_be_expanded(tmp_path: Path) -> None:
+    """It leaves a handle, so that the tools which take one join with it."""
+    steps = iter([act("add", text="task 1 of the plan"), act("close", summary="kept"), "Done."])
+    with Through(tmp_path, lambda _asked: answer(next(steps)), apps=("todo",)) as through:
+        SHAPES["chat"](through).say("Question 1?")
+        tools = [asked_names(asked) for asked in through.upstream.calls]
+        assert tools == [["read", *OURS], ["read", *OURS], ["read", *OURS, *LATER]]
+        assert re.search(r"window todo_1 closed; last state #\d+\] kept", json.dumps(through.bodies[-1]))
+
+
+@pytest.mark.slow
 def test_where_a_strategy_lowers_nothing_there_is_no_look(tmp_path: Path) -> None:
     """The sliding window shows items whole or not at all: the model can only bring them back."""
     with Through(tmp_path, Keeper(), window=16_000, apps=APPS) as through:
