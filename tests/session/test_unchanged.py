@@ -1,11 +1,15 @@
 """`repeat_unchanged=False`: a result that is the same as one shown in full only says so."""
 
+import random
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.compose.verify import verify
+from sightline.errors import PinnedOverflow, SightlineError
 from sightline.testing import WordCounter
 from sightline.values.items import Call, Kind, Lod, Message, Role, plain_text
 from sightline.view.call_rows import call_at
@@ -92,7 +96,7 @@ def test_the_views_count_what_was_sent() -> None:
     [
         ("Read", {"offset": 3}, TEXT),  # another call
         ("Read", {}, OTHER),  # another result
-        ("read_file", {}, TEXT),  # another tool
+        ("View", {}, TEXT),  # another tool
     ],
 )
 def test_what_differs_is_shown(tool: str, arguments: dict[str, object], text: str) -> None:
@@ -104,7 +108,7 @@ def test_what_differs_is_shown(tool: str, arguments: dict[str, object], text: st
     assert said(session.compose(BUDGET), second) == text
 
 
-@pytest.mark.parametrize("tool", ["file_reader", "Edit", "write_file", "bash"])
+@pytest.mark.parametrize("tool", ["file_reader", "read_file", "Edit", "write_file", "bash"])
 def test_only_calls_that_read_and_never_file_reader(tool: str) -> None:
     """`file_reader` gives the whole file each time (point 348), and a call that may change something did it again."""
     session = session_with()
@@ -231,4 +235,66 @@ def test_a_pinned_result_is_in_full() -> None:
     assert said(session.compose(BUDGET), third) != TEXT
     session.items.pin(third)
     assert said(session.compose(BUDGET), third) == TEXT
+    assert good(session)
+
+
+STRATEGIES = ("focus", "sliding", "rounds", "summary", ("rounds", "sliding"), ("rounds", "focus"))
+
+
+def happen(session: Session, chance: random.Random, step: int) -> Session:
+    """Something happens in a session. Gives the session that goes on: it may be a fork."""
+    results = [item.id for item in session.items if item.kind is Kind.RESULT]
+    match chance.choice(["read"] * 12 + ["ask", "pin", "reductions", "repeat", "look", "compact", "fork"]):
+        case "read":
+            names = chance.choices(["/a.py", "/b.py", "/c.py"], k=chance.choice([1, 1, 2, 3]))
+            calls = [Call(f"c{step}_{at}", "Read", {"file_path": name}) for at, name in enumerate(names)]
+            session.assistant(calls)
+            for call in calls:
+                session.tool_result(call.id, chance.choice([TEXT, TEXT, OTHER, "short"]))
+        case "ask":
+            session.user(f"And question {step}?")
+        case "pin" if results:
+            session.items.pin(chance.choice(results))
+        case "reductions":
+            kept = chance.choice([("gists", "windows", "trim"), ("windows", "summaries", "trim")])
+            session.configure(reductions=kept)
+        case "repeat":
+            session.configure(repeat_unchanged=not session.settings.repeat_unchanged)
+        case "look" if results:
+            target, level = chance.choice(results), chance.choice(["gist", "summary", "full", "out"])
+            session.add(Message(Role.ASSISTANT, (Call(f"l{step}", "look", {"target": target, "level": level}),)))
+            session.answer_own_calls()
+            session.interrupt()  # where the strategy lowers nothing, it is no tool of ours
+        case "compact":
+            with suppress(SightlineError):
+                session.summaries.compact()
+        case "fork" if results:
+            return session.fork(chance.choice(results))
+    return session
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happens_no_payload_names_what_it_does_not_show(seed: int) -> None:
+    """Reads, pins, `look`, forks, compactions and settings by chance: what is named is in full, and the laws hold."""
+    chance = random.Random(seed)
+    session, before = session_with(strategy=chance.choice(STRATEGIES)), None
+    session.tools([])
+    for step in range(60):
+        now = happen(session, chance, step)
+        session, before = now, before if now is session else None
+        try:
+            payload = session.compose(Budget(5_000, recall=chance.choice([0, 0.1])))
+        except PinnedOverflow:
+            before = None
+            continue
+        texts = {message.id: plain_text(message.parts) for message in payload.body}
+        for item, text in texts.items():
+            if named := re.match(r"\[as in #(\d+), unchanged", text):
+                assert texts[named[1]] == session.items.text(item)
+        assert payload.tokens <= payload.plan.limit
+        said_now = [(message.role, message.parts) for message in payload.body]
+        if before is not None and session.receipt is not None and not session.receipt.reason:
+            assert said_now[: len(before)] == before
+        before = said_now
     assert good(session)

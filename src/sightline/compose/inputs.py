@@ -18,7 +18,7 @@ from sightline.plan.plan import Plan, allowed
 from sightline.plan.strategies.worth import is_output
 from sightline.plan.view import Budget, Unchanged, View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
-from sightline.shorten import Purpose
+from sightline.shorten import Purpose, is_file_read
 from sightline.values.items import FULL, Call, Kind, Lod, Part, Result
 from sightline.values.recall_tools import RECALL_NAMES
 from sightline.wire.payload import Payload
@@ -32,7 +32,6 @@ _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
 _FAR_MORE = 1.25  # times the tokens of the last budget
 _READING = frozenset((Purpose.READ, Purpose.SEARCH, Purpose.SHOW))  # purposes of calls that change nothing
-_ALWAYS_WHOLE = RECALL_NAMES | {"file_reader"}  # tools whose answer is asked for to be read again
 _LOOKED_BACK = 8  # results about the same subject among which that of the same call is looked for
 _LEAST_SPARED = 50  # tokens: a shorter result is shown again
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
@@ -222,7 +221,8 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
 def find_unchanged(journal: Journal, new: Sequence[int], sent: Plan | None) -> dict[int, Unchanged]:
     """Return the new results of read-only calls that are the same as that of the same call before, shown in full.
 
-    Only where the settings say so. Whoever reads files with `file_reader` gets them in full each time.
+    Only where the settings say so. Whoever reads files with `file_reader` gets them in full each time, and so does who
+    asks for an item again.
     """
     if journal.settings.repeat_unchanged or not new:
         return {}
@@ -248,7 +248,7 @@ def _same_result(journal: Journal, row: int) -> int:
     if timeline.purpose[call] not in _READING or timeline.state[row] & FAILED:
         return NONE
     asked = _call_at(journal, call)
-    if asked.name in _ALWAYS_WHOLE:
+    if asked.name in RECALL_NAMES or is_file_read(asked.id, asked.name):
         return NONE
     for _ in range(_LOOKED_BACK):
         if before == NONE:
