@@ -682,6 +682,7 @@ export interface Settings {
   profile?: string;
   windows?: string;
   reductions?: string[];
+  repeat_unchanged?: boolean;
 }
 
 /** Where tokens went: a kind of item, a tool, or a file. */

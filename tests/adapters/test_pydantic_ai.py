@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,8 +27,10 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from sightline.adapters.pydantic_ai import SightlineCapability, history_processor
@@ -262,6 +265,17 @@ def test_a_structured_output_is_counted_and_kept() -> None:
     assert max(script.tokens) <= BUDGET.window - BUDGET.output
     receipt = ours.session_of("T").compose(BUDGET)
     assert {tool.name for tool in receipt.tools} == {"shell", "final_result", "expand", "recall", "look"}
+
+
+def test_a_tool_of_the_program_that_has_a_name_of_ours_is_its_own() -> None:
+    """It is counted as the program defines it, and nothing tells the model of ours."""
+    ours = capability()
+    look = ToolDefinition(name="look", description="Look at a place.")
+    parameters = ModelRequestParameters(function_tools=[look])
+    asked = [ModelRequest(parts=[UserPromptPart("Look.")])]
+    ours._compose(SimpleNamespace(conversation_id="T"), asked, parameters, BUDGET)  # type: ignore[arg-type]
+    tools = ours.session_of("T").compose(BUDGET).tools
+    assert [(tool.name, tool.description) for tool in tools] == [("look", "Look at a place.")]
 
 
 def test_a_retry_goes_on() -> None:

@@ -275,6 +275,19 @@ def test_a_wrong_app_is_answered_with_those_that_are_listed(tmp_path: Path, caps
     assert own.startswith("There is no app code_list; the apps are:")
 
 
+@pytest.mark.slow
+def test_one_window_can_have_the_form_of_docui(tmp_path: Path, capsys: Shown) -> None:
+    """In chat too: what the user sees then is what the model gets; another form is refused with the choices."""
+    with Stub([answer("Seen.")]) as stub:
+        lines = ["/apps open todo", "/windows todo_1 form markdown", "/windows todo_1 form docx", "hello"]
+        talked(configured(tmp_path / "shop", stub.url), lines)
+        sent = json.dumps(stub.asked[-1].body["messages"][-1])
+    told = capsys.readouterr().out
+    assert "- Add an item [form:add text=] (text:string)" in told
+    assert "parameter form must be xml|markdown, not 'docx'" in told
+    assert "[form:close summary=] (summary:string?)" in sent
+
+
 def test_a_message_of_several_lines_keeps_them(tmp_path: Path) -> None:
     """What a file reaches for is a list, also where nobody can be asked."""
     project = configured(tmp_path / "shop", "http://127.0.0.1:9", "[tools]\nrun_python = true\n")

@@ -73,6 +73,7 @@ def test_an_unknown_app(command: tuple[str, ...], run: Callable[..., Result]) ->
 
 def test_a_file_is_no_name(run: Callable[..., Result]) -> None:
     """Whoever wants an app of a file is told where to name it."""
+    assert "no app ','; there are: todo, " in run("serve", "--apps", ",").output
     assert "--apps takes names, not a file such as './kanban.py'" in run("serve", "--apps", "./kanban.py").output
 
 

@@ -248,6 +248,23 @@ def test_what_contradicts_itself_is_refused(stages: list[Any], reason: str) -> N
             Session(MemoryStore("s"), settings=Settings(strategy=stages, config=config))
 
 
+def test_a_contradiction_is_said_before_what_a_stage_lacks(tmp_path: Path) -> None:
+    """Who mended the configuration first would be refused all the same: in code, in plugin.json and in TOML."""
+    stages, reason = ["entities", "summary"], "entities and summary contradict each other"
+    with pytest.raises(BadInput, match=reason):
+        pipe(stages)
+    plugin = [{"type": "plugin", "pluginId": "std-entity-extraction-strategy"}, "summary"]
+    for name, text in {
+        "plugin.json": json.dumps({"id": "a", "contextStrategy": plugin}),
+        "sightline.toml": f"strategy = {json.dumps(stages)}",
+    }.items():
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
+        with pytest.raises(BadInput, match=f"{name}: .*{reason}"):
+            Session.new(folder, root=tmp_path / "r")
+
+
 def test_a_configuration_is_by_stage() -> None:
     """A key that is no stage, and a value that is no object, are errors."""
     made = pipe(ORDER, {"summary": {"threshold": 7, "compressionModel": "small"}})

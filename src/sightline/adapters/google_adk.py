@@ -22,7 +22,7 @@ from sightline.providers.errors import overflow_tokens
 from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition
-from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
 check_version("google-adk", oldest=(2, 13), before=3)
@@ -84,20 +84,22 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
         if not llm_request.contents or getattr(llm_request, "previous_interaction_id", None):
             return  # there is nothing, or the provider keeps the history
         name = _name_of(callback_context)
-        if llm_request.tools_dict and not llm_request.tools_dict.keys() & RECALL_NAMES:
+        if llm_request.tools_dict:
             answer = partial(self._conversations.answer, name)
-            llm_request.append_tools([_RecallTool(tool, answer) for tool in RECALL_TOOLS])
+            free = [tool for tool in RECALL_TOOLS if tool.name not in llm_request.tools_dict]
+            if free:
+                llm_request.append_tools([_RecallTool(tool, answer) for tool in free])
         tools = llm_request.config.tools or ()
         definitions = [_define(declaration) for tool in tools for declaration in _declarations(tool)]
-        is_ours = all(isinstance(llm_request.tools_dict.get(own), _RecallTool) for own in RECALL_NAMES)
+        own = {tool for tool, answers in llm_request.tools_dict.items() if isinstance(answers, _RecallTool)}
         call = ListCall(
             self._conversations,
             name,
             llm_request.contents,
             writer_of(google_adk_messages),
             system=_text_of(llm_request.config.system_instruction),
-            tools=[tool for tool in definitions if not (is_ours and tool.name in RECALL_NAMES)],
-            recall=is_ours,
+            tools=[tool for tool in definitions if tool.name not in own],
+            recall=bool(own),
         )
         llm_request.contents = await asyncio.to_thread(call.compose, self.budget or _budget_of(llm_request))
         self._calls[_call_of(callback_context)] = call

@@ -169,7 +169,7 @@ class SightlineSession:
             system=data.instructions,
             tools=tools,
             recall=not RECALL_NAMES.isdisjoint(own),
-            windows=self._conversations.own_names & {*own} >= WINDOW_TOOLS,
+            windows={tool.name for tool in self._conversations.own_tools} & {*own} >= WINDOW_TOOLS,
             owner=self,
         )
         return ModelInputData(call.compose(budget), data.instructions)

@@ -123,18 +123,25 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
     ) -> list[ModelMessage]:
         listed = read(messages)
         instructions = [part.content for part in parameters.instruction_parts or ()]
-        own = {tool.name for tool in parameters.function_tools} & self._conversations.own_names
+        ours = [tool for tool in parameters.function_tools if self._is_ours(tool)]
+        own = {tool.name for tool in ours}
         self._call = ListCall(
             self._conversations,
             _name(ctx),
             listed.reads,
             lambda history, payload: write(payload, history, listed),
             system="\n\n".join(filter(None, [*instructions, listed.head_text])),
-            tools=_define(parameters, self._conversations.own_names),
+            tools=_define(parameters, ours),
             recall=bool(own & RECALL_NAMES),
             windows=own >= WINDOW_TOOLS,
         )
         return self._call.compose(budget)
+
+    def _is_ours(self, tool: Any) -> bool:
+        """Whether a tool is ours, and not one of the program that has its name."""
+        return any(
+            (tool.name, tool.description) == (own.name, own.description) for own in self._conversations.own_tools
+        )
 
     def _answering(self, name: str) -> Callable[..., str]:
         def answer(ctx: RunContext[Any], **arguments: Any) -> str:
@@ -192,12 +199,12 @@ def _as_parts(instructions: str | None) -> Any:
     return [InstructionPart(content=instructions)] if instructions else None
 
 
-def _define(parameters: ModelRequestParameters, own: Collection[str]) -> list[dict[str, Any]]:
+def _define(parameters: ModelRequestParameters, ours: Collection[Any]) -> list[dict[str, Any]]:
     """Return the definitions of the tools that are not ours, and of what a structured output adds, to be counted."""
     defined = [
         _function(tool.name, tool.description, tool.parameters_json_schema)
         for tool in (*parameters.function_tools, *parameters.output_tools)
-        if tool.name not in own
+        if tool not in ours
     ]
     defined += [{"type": tool.kind} for tool in parameters.native_tools]
     if (output := parameters.output_object) is not None and not parameters.output_tools:

@@ -24,7 +24,7 @@ from sightline.providers.errors import overflow_tokens
 from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition
-from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 
 check_version("strands-agents", oldest=(1, 62), before=2, module="strands")
@@ -129,8 +129,9 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
 
     def _compose(self, context: Any) -> list[Json]:
         messages, changing = _split(context.messages, getattr(context, "dynamic_trailing_blocks", 0))
-        tools = [spec for spec in context.tool_specs if spec["name"] not in RECALL_NAMES]
-        is_ours = {id(context.agent.tool_registry.registry.get(tool.tool_name)) for tool in self._tools}
+        registered = context.agent.tool_registry.registry
+        own = {tool.tool_name for tool in self._tools if registered.get(tool.tool_name) is tool}
+        tools = [spec for spec in context.tool_specs if spec["name"] not in own]
         budget = self.budget or _budget_of(context.model)
         if changing:
             extra = self.session.count(str(changing))
@@ -142,7 +143,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             writer_of(strands_messages),
             system=_text_of(context.system_prompt),
             tools=[*map(_define, tools)],
-            recall=bool(self._tools) and is_ours == {*map(id, self._tools)},
+            recall=bool(own),
         )
         written = call.compose(budget)
         self._calls[context.agent] = self._last = call

@@ -44,7 +44,8 @@ def find_apps(here: Place, names: str) -> tuple[type[App], ...]:
         raise BadInput(here.words("apps no file", file=file))
     shipped = registry.names()
     own = {} if {*wanted} <= {*shipped} else {app.name: app for app in _project_apps(here)}
-    if unknown := [name for name in wanted if name not in shipped and name not in own]:
+    blank = [names] if names.strip() and not wanted else []  # such as a comma alone
+    if unknown := [*blank, *(name for name in wanted if name not in shipped and name not in own)]:
         there = ", ".join(dict.fromkeys([*shipped, *own]))
         raise BadInput(here.words("apps unknown", name=unknown[0], names=there))
     return tuple(own[name] if name in own else load_app(name) for name in wanted)

@@ -12,13 +12,15 @@ from msgspec.structs import replace
 from sightline.apps.host import Host
 from sightline.compose.render import ComposeInputs
 from sightline.log.annotations import LOWERING, ReceiptNote, Source
-from sightline.log.columns import Compaction, Path, Timeline
+from sightline.log.columns import FAILED, NONE, Compaction, Path, Timeline
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan, allowed
 from sightline.plan.strategies.worth import is_output
-from sightline.plan.view import Budget, View, body_unit, complete_units, said_units
+from sightline.plan.view import Budget, Unchanged, View, body_unit, complete_units, said_units
 from sightline.recall.recall import Room, room
-from sightline.values.items import FULL, Kind, Lod
+from sightline.shorten import Purpose, is_file_read
+from sightline.values.items import FULL, Call, Kind, Lod, Part, Result
+from sightline.values.recall_tools import RECALL_NAMES
 from sightline.wire.payload import Payload
 
 FRAMING_TOKENS = 24  # at most, for one more message in any profile and the frame of what is recalled
@@ -29,6 +31,9 @@ _DEEPER = 0.75  # of its target: how much deeper a sweep may go for what is reca
 _RECENT_UNITS = 60  # what was recalled within these units is not recalled again
 _NEEDED = 2  # times what must be shown: a strategy's own window is never smaller than that
 _FAR_MORE = 1.25  # times the tokens of the last budget
+_READING = frozenset((Purpose.READ, Purpose.SEARCH, Purpose.SHOW))  # purposes of calls that change nothing
+_LOOKED_BACK = 8  # results about the same subject among which that of the same call is looked for
+_LEAST_SPARED = 50  # tokens: a shorter result is shown again
 _REPEATED = 0.8  # of its lines: a result that repeats so much of an earlier one was fetched because that was shortened
 
 
@@ -211,6 +216,62 @@ def find_faults(journal: Journal, new: Sequence[int], sent: Plan | None) -> froz
         if 0 <= before < sent.rows and not seen and _repeats(journal.reader.text(row), journal.reader.text(before)):
             faults.append(row)
     return frozenset(faults)
+
+
+def find_unchanged(journal: Journal, new: Sequence[int], sent: Plan | None) -> dict[int, Unchanged]:
+    """Return the new results of read-only calls that are the same as that of the same call before, shown in full.
+
+    Only where the settings say so. Whoever reads files with `file_reader` gets them in full each time, and so does who
+    asks for an item again.
+    """
+    if journal.settings.repeat_unchanged or not new:
+        return {}
+    timeline, reader, unchanged = journal.timeline, journal.reader, dict[int, Unchanged]()
+    for row in [row for unit in new for row in timeline.rows_of(unit) if timeline.kind[row] == Kind.RESULT]:
+        source = _same_result(journal, row)
+        if source == NONE:
+            continue
+        named = unchanged.get(source) or (sent.unchanged.get(source) if sent is not None else None)
+        source = named.source if named else source
+        unit = timeline.unit[source]
+        is_full = unit in new or (sent is not None and unit in sent and sent.lod(source) is Lod.FULL)
+        tokens = reader.full_tokens(reader.unchanged_parts(row, source)) if is_full else timeline.full[row]
+        if timeline.full[row] - tokens >= _LEAST_SPARED:
+            unchanged[row] = Unchanged(source, tokens)
+    return unchanged
+
+
+def _same_result(journal: Journal, row: int) -> int:
+    """Return the result of the last call before that is the same and only reads, if it gave the same; -1 if none."""
+    timeline = journal.timeline
+    call, before = timeline.partner[row], timeline.same[row]
+    if timeline.purpose[call] not in _READING or timeline.state[row] & FAILED:
+        return NONE
+    asked = _call_at(journal, call)
+    if asked.name in RECALL_NAMES or is_file_read(asked.id, asked.name):
+        return NONE
+    for _ in range(_LOOKED_BACK):
+        if before == NONE:
+            break
+        if journal.path.holds(timeline.branch[before], before):
+            earlier = _call_at(journal, timeline.partner[before])
+            if (earlier.name, earlier.input, earlier.raw) == (asked.name, asked.input, asked.raw):
+                return before if _result_at(journal, before) == _result_at(journal, row) else NONE
+        before = timeline.same[before]
+    return NONE
+
+
+def _call_at(journal: Journal, row: int) -> Call:
+    call = journal.reader.item(row).parts[0]
+    assert isinstance(call, Call)
+    return call
+
+
+def _result_at(journal: Journal, row: int) -> tuple[tuple[Part, ...], str]:
+    """Return what a result says, without the id of its call."""
+    result = journal.reader.item(row).parts[0]
+    assert isinstance(result, Result)
+    return result.parts, result.error
 
 
 def _repeats(text: str, before: str) -> bool:

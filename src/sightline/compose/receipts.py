@@ -16,7 +16,7 @@ from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.plan.plan import Plan
-from sightline.plan.view import Budget, LeftOut, View, body_units
+from sightline.plan.view import Budget, LeftOut, Unchanged, View, body_units, spared_tokens
 from sightline.values import excerpt
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod
@@ -63,6 +63,7 @@ def make_receipt(
         idle=idle_seconds if "cold" in reason else 0,
         breakpoints=payload.breakpoints,
         question=plan.reason == QUESTION,
+        unchanged=_unchanged(plan, None if whole or before is None else before.plan),
     )
 
 
@@ -209,14 +210,31 @@ def reported(journal: Journal, last: ReceiptNote) -> float | None:
     return None
 
 
+def _unchanged(plan: Plan, before: Plan | None) -> dict[str, tuple[str, int]]:
+    """Return the results that only name an earlier one, by id, and that the plan before does not have."""
+    rows = plan.unchanged.keys() - (before.unchanged.keys() if before is not None else set())
+    timeline = plan.timeline
+    return {
+        timeline.id(row): (timeline.id(plan.unchanged[row].source), plan.unchanged[row].tokens) for row in sorted(rows)
+    }
+
+
+def unchanged_at(timeline: Timeline, note: ReceiptNote) -> dict[int, Unchanged]:
+    """Return the results that a receipt lists as only naming an earlier one."""
+    listed = [(timeline.row(item), timeline.row(source), tokens) for item, (source, tokens) in note.unchanged.items()]
+    return {row: Unchanged(source, tokens) for row, source, tokens in listed if row is not None and source is not None}
+
+
 def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:
     """Rebuild the plan of the newest of these receipts: the last whole plan and what was added since."""
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
+    unchanged: dict[int, Unchanged] = {}
     whole, swept_at = PlanNote(), 0  # before the first sweep everything is in
     for note in notes:
         newest = newest or note
+        unchanged = unchanged_at(timeline, note) | unchanged
         if note.plan is not None:
             whole, swept_at = note.plan, note.seq
             break
@@ -235,10 +253,10 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
         left_out = LeftOut(messages, tokens, timeline.unit_at(first), timeline.unit_at(last))
     framing, count = journal.reader.profile.message_tokens, journal.reader.counter.count
     marker, preface = (count(text) + framing if text else 0 for text in (whole.marker, whole.preface))
-    body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units)
+    body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units) - spared_tokens(timeline, unchanged)
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.preface, plan.preface_tokens = whole.preface, preface
-    plan.rows = bisect_right(timeline.seq, newest.seq)
+    plan.rows, plan.unchanged = bisect_right(timeline.seq, newest.seq), unchanged
     return plan
 
 

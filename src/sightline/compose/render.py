@@ -184,7 +184,9 @@ def unit_messages(
     calls = [row for row in others if timeline.kind[row] == _CALL]
     yield Message(Role.ASSISTANT, _assistant_parts(reader, plan, first, calls, tools), timeline.id(first))
     for row in others[len(calls) :]:
-        yield Message(Role.TOOL, reader.parts(row, plan.lod(row), tools), timeline.id(row))
+        same = plan.unchanged.get(row)
+        parts = reader.unchanged_parts(row, same.source) if same else reader.parts(row, plan.lod(row), tools)
+        yield Message(Role.TOOL, parts, timeline.id(row))
 
 
 def _assistant_parts(
@@ -224,7 +226,8 @@ def _same_units(reader: Reader, plan: Plan, before: Plan) -> int:
     if notices[0] != notices[1] or reader.timeline.compactions:
         return 0
     unit = reader.timeline.unit
-    changed = [unit[row] for row, _ in plan.levels().items() ^ before.levels().items() if row < before.rows]
+    differing = (plan.levels().items() ^ before.levels().items()) | (plan.unchanged.items() ^ before.unchanged.items())
+    changed = [unit[row] for row, _ in differing if row < before.rows]
     one, other = list(plan), list(before)
     same = bisect_left(one, min(changed, default=1 << 62))
     if one[:same] != other[:same]:

@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -222,6 +222,7 @@ class Composer:
             read=timeline.rows_read(journal.path),
             faults=inputs.find_faults(journal, new, last),
             back=[*back, *inputs.wanted_units(timeline, journal.path, wanted)] if wanted else back,
+            unchanged=inputs.find_unchanged(journal, new, last),
             superseded=self._repeats.superseded,
             mentions=self._mentions.latest,
             cut=journal.reader.cut,
@@ -247,7 +248,7 @@ class Composer:
             self._marks_key, self._marks = key, inputs.read_marks(timeline, self.journal.path)
         return self._marks
 
-    def _new_command(self, pinned: Collection[int], gathered: ComposeInputs, command: str) -> str:
+    def _new_command(self, pinned: frozenset[int], gathered: ComposeInputs, command: str) -> str:
         """Return the command that the last payload does not obey: this one, or one that settings, pins or tools give.
 
         A pin counts whoever set it and when. Tools count where a notice names ours and they came or went.
@@ -256,7 +257,7 @@ class Composer:
             return command
         if self._sent_settings != self.journal.settings:
             return SETTINGS_CHANGED
-        if pinned and any(map(reduced(sent.plan), pinned)):
+        if pinned and (any(map(reduced(sent.plan), pinned)) or sent.plan.unchanged.keys() & pinned):
             return "command: pin"
         named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
         return command or ("tools or system changed" if named else "")

@@ -52,7 +52,8 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
     timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
     last = before.plan if before else None
     new = [] if last is None else said_units(timeline, journal.path, last.rows, rows)
-    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, last, new)
+    same = receipts.unchanged_at(timeline, note)
+    view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, last, new, unchanged=same)
     lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
     adds = note.plan is None and last is not None
     plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, iter([note]))

@@ -93,7 +93,6 @@ class Conversations:
         shown_as = settings or Settings()
         style = WindowStyle(shown_as.locale, "brief" if shown_as.windows == "brief" else "xml")
         self.own_tools = (*(window_tools(self._apps, style) if self._apps else ()), *RECALL_TOOLS)
-        self.own_names = frozenset(tool.name for tool in self.own_tools)
         self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
         self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
         is_source = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)

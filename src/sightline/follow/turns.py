@@ -32,10 +32,11 @@ from sightline.log.stores.session_folder import Folder
 from sightline.plan import Budget
 from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
 from sightline.providers.catalog import PLACES
+from sightline.session.attention import own_tools
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition, Usage
 from sightline.values.profiles import profile
-from sightline.values.recall_tools import RECALL_TOOLS
+from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter
 from sightline.wire import read_reply, read_tools, registry
@@ -57,6 +58,7 @@ _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _log = logging.getLogger("sightline.follow")
 _SAMPLES, _SAMPLE = 32, 256  # pieces of a body that are counted to estimate it, and their bytes
+_SURELY_WHOLE = 0.5  # of the room: below, nothing is shortened, however large one result is
 ROUNDS, _WINDOW_ROUNDS = 8, 40  # calls of the model for one of the program; at the last one it has no tools
 _MOST_OPEN = 256  # sessions: each holds one file
 _ATTEMPTS = 3  # to log a request or an answer while others write to the same session
@@ -119,7 +121,7 @@ class _Head(NamedTuple):
     system: Any
     messages: list[bytes]
     tools: list[Any]
-    recall: bool
+    recall: tuple[ToolDefinition, ...]
     windows: bool
 
 
@@ -265,17 +267,17 @@ class Turns:
             if not speaks_of_window(told) and not counted:  # too many bytes, or too much for this minute
                 self._too_many_bytes.add(before.name)
                 once = largest_below(told, before.sent) or before.sent * _ONCE_SHARE // 4
-                return self._compose(session, before, request, Budget(max(once, _LEAST_WINDOW)))
+                return self._compose(session, before, request, Budget(max(once, _LEAST_WINDOW)), refused=True)
             self._windows.refuse(request, told, counted, before.sent)
             if before.composed:
                 session.overflowed(counted or None)
             budget = self._budget(request, session) or _ANY
-            again = self._compose(session, before, request, budget)
+            again = self._compose(session, before, request, budget, refused=True)
             likely = counted or before.sent * self._windows.ratio(request)
             expected = round(again.sent * likely / max(before.sent, 1))  # by the provider's count
             if not before.composed and expected > budget.window - budget.output:
                 session.overflowed(expected)
-                again = self._compose(session, before, request, budget)
+                again = self._compose(session, before, request, budget, refused=True)
             return again
 
     def reply(
@@ -368,14 +370,19 @@ class Turns:
         takes_tools = request.takes_tools or (self._settings.in_all and request.is_one_answer)
         return bool(self._settings.apps) and takes_tools and not request.kept_upstream
 
-    def _set_head(self, session: Session, request: ModelRequest, *, ours: bool) -> tuple[ToolDefinition, ...]:
+    def _set_head(
+        self, session: Session, request: ModelRequest, *, ours: bool, shortens: bool = False
+    ) -> tuple[ToolDefinition, ...]:
         """Tell the session the system prompt and the tools of a request, if they are others than those of before.
 
         `ours`: whether our tools join. Return those that do: after the request's own, always in the same order, so that
         the provider's cache keeps what is before them. A tool of the agent with the same name stays the agent's.
+        Beside windows, those that bring something back join where a payload `shortens` something, and stay.
         """
         windows = ours and self._shows_windows(request)
-        recall = ours and self._settings.recall and (windows or request.takes_tools)
+        shortens = shortens or not windows or bool(offered(session.log.tools.definitions))
+        joins = ours and self._settings.recall and (windows or request.takes_tools) and shortens
+        recall = own_tools(session.strategy) if joins else ()
         head = _Head(request.fields.get(request.format.system), request.head, request.tools, recall, windows)
         before = self._told.get(session)
         if before is not None and before.head == head:
@@ -386,7 +393,7 @@ class Turns:
         if windows and (clash := WINDOW_TOOLS & taken):
             _log.warning("no windows in %s: the agent has a tool called %s", session.id, min(clash))
             windows = False
-        joining = (*(session.windows.tools() if windows else ()), *(RECALL_TOOLS if recall else ()))
+        joining = (*(session.windows.tools() if windows else ()), *recall)
         own = tuple(tool for tool in joining if tool.name not in taken)
         session.tools([*request.tools, *own], recall=False)
         self._told[session] = _ToldHead(head, own)
@@ -427,11 +434,22 @@ class Turns:
         return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._settings.upstreams["openai"])
 
     def _compose(
-        self, session: Session, before: Prepared, request: ModelRequest, budget: Budget, *, ours: bool = True
+        self,
+        session: Session,
+        before: Prepared,
+        request: ModelRequest,
+        budget: Budget,
+        *,
+        ours: bool = True,
+        refused: bool = False,
     ) -> Prepared:
         own = self._set_head(session, request, ours=ours)
+        tokens = session.items.tokens(before.after)
         if any(tool.name in WINDOW_TOOLS for tool in own):
             open_windows(session)
+            is_near = refused or tokens > _SURELY_WHOLE * self._room(budget, request)
+            if session.log.timeline.closed or (is_near and _shortens(session, budget)):
+                own = self._set_head(session, request, ours=ours, shortens=True)
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
@@ -442,13 +460,12 @@ class Turns:
             self._lists[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
-        offered = session.items.tokens(before.after)
-        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
+        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < tokens else "")
         again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
         changed = 0 if is_first else changed  # our tools join
         kept = None if changed is None else tokens_before(changed, payload, profile(session.settings.profile))
         return before._replace(
-            body=body, own=frozenset(tool.name for tool in own), offered=offered, sent=payload.tokens, swept=swept,
+            body=body, own=frozenset(tool.name for tool in own), offered=tokens, sent=payload.tokens, swept=swept,
             composed=True, read_again=len(again), window=budget.window, kept=kept,
             windows=sum(map(session.count, payload.shown_windows.values())), limit=self._window(request),
         )  # fmt: skip
@@ -473,6 +490,15 @@ class Turns:
                     )  # fmt: skip
                 made = self._made_room[name] = _MadeRoom(budget, wider)
         return session.compose(wider)
+
+
+def _shortens(session: Session, budget: Budget) -> bool:
+    """Whether the next payload leaves anything out, or shows it below full. Then its prefix changes anyway."""
+    try:
+        plan = session.preview(budget).plan
+    except PinnedOverflow:
+        return True
+    return bool(plan.reason or plan.lods) or plan.left_out is not None
 
 
 def _with_room(budget: Budget, tried: Budget, short_by: int) -> Budget:

@@ -161,6 +161,9 @@ class ReceiptNote(Struct, omit_defaults=True):
     idle: int = 0  # seconds since the previous call, if that influenced the decision
     breakpoints: tuple[int, ...] = ()
     question: bool = False  # it was for one question only: the next payload does not continue from it
+    unchanged: dict[
+        str, tuple[str, Count]
+    ] = {}  # new results, with a whole plan all, that only name the same one above
     asked: dict[str, str] = {}  # id of a window, at a sweep also of items → the level that the model asked for, and got
 
 

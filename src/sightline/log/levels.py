@@ -272,6 +272,11 @@ class Reader(EntryReader):
             text = without_handle(text, f"#{item.id}", only_how=row < self.timeline.format_1)
         return _shortened_parts(item, text)
 
+    def unchanged_parts(self, row: int, source: int) -> tuple[Part, ...]:
+        """The parts of a result that only says that it is the same as an earlier one, which is shown in full."""
+        text = say("unchanged", self.locale_at(row), item=self.timeline.id(source))
+        return _shortened_parts(self.item(row), text)
+
 
 def _text_tokens(item: Item, full: int) -> int | None:
     """The tokens of an item's text, if the item is one text and nothing else; None otherwise."""

@@ -39,7 +39,8 @@ class Pipe(Hooks):
         """Raises BadInput if two stages contradict each other."""
         self.stages, self._stages = tuple(stages), [*map(completed, stages)]
         self.name = ARROW.join(stage.name for stage in stages)
-        _check_stages(stages, self.name)
+        check_names([stage.name for stage in stages])
+        _check_asking(stages, self.name)
         asking = [stage for stage in self._stages if _asks_for_summaries(stage)]
         self._asking = asking[0] if asking else None
         self.most_tokens = min(stage.most_tokens for stage in self._stages)
@@ -132,8 +133,9 @@ def with_own_state(planner: Planner, name: str, state: Mapping[str, Any], own: M
     return {**others, name: dict(own)}
 
 
-def _check_stages(stages: Sequence[Planner], name: str) -> None:
-    names = [stage.name for stage in stages]
+def check_names(names: Sequence[str]) -> None:
+    """Raise BadInput if stages of these names contradict each other, whatever their configuration."""
+    name = ARROW.join(names)
     if twice := [one for one in names if names.count(one) > 1]:
         raise BadInput(f"{name}: {twice[0]} is there twice; each stage has a name of its own, for its state")
     for one, other in combinations(names, 2):
@@ -143,6 +145,9 @@ def _check_stages(stages: Sequence[Planner], name: str) -> None:
         raise BadInput(
             f"{name}: {early[0]} shows what fits the budget and comes last; move it to the end, or leave it out"
         )
+
+
+def _check_asking(stages: Sequence[Planner], name: str) -> None:
     asking = [stage.name for stage in stages if _asks_for_summaries(stage)]
     if len(asking) > 1:
         raise BadInput(f"{name}: {' and '.join(asking)} both ask for summaries, and one may; leave one of them out")

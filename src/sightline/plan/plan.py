@@ -17,9 +17,19 @@ from msgspec.structs import replace
 from sightline.errors import PinnedOverflow, StrategyError
 from sightline.log.annotations import RecallNote
 from sightline.log.columns import HEAD, LEADING, NONE
-from sightline.plan.view import LeftOut, Notices, View, body_unit, complete_units, row_tokens
+from sightline.plan.view import (
+    LeftOut,
+    Notices,
+    Unchanged,
+    View,
+    body_unit,
+    complete_units,
+    named_again,
+    row_tokens,
+    spared_tokens,
+)
 from sightline.shorten.sample import encodable
-from sightline.values.items import FULL, Kind, Lod
+from sightline.values.items import FULL, GIST, Kind, Lod
 
 INDEX = 0.08  # share of the body's tokens that the index lines of left-out units may take
 MARKER = 80  # tokens: the line before the index lines is never longer
@@ -51,7 +61,7 @@ class Plan:
     __slots__ = (
         "_count", "_extended_key", "_key", "_units", "base", "body", "checked", "files", "fixed",
         "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows", "says",
-        "timeline", "why",
+        "timeline", "unchanged", "why",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +80,9 @@ class Plan:
         self.timeline, self.path, self.profile = view.timeline, view.path, view.profile
         self._units, self._count = units, len(units)
         self.lods, self.why = lods, why  # by row; a plan that extends this one adds rows to the same dicts
+        self.unchanged: Mapping[
+            int, Unchanged
+        ] = {}  # results that name the earlier one they are the same as; no sweep has any
         self.body, self.fixed, self.limit = body, view.fixed, view.limit  # in tokens
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
@@ -113,6 +126,10 @@ class Plan:
         """The level of an item whose unit is shown."""
         return self.timeline.level(row, self.lods.get(row, FULL))
 
+    def size(self, row: int) -> int:
+        """Tokens of an item whose unit is shown, without framing."""
+        return same.tokens if (same := self.unchanged.get(row)) else self.timeline.size(row, self.lod(row))
+
     def levels(self) -> dict[int, Lod]:
         """The levels of this plan's rows, without those that an extending plan has added to `lods`."""
         return {row: lod for row, lod in self.lods.items() if row < self.rows}
@@ -138,9 +155,9 @@ class Plan:
         trimmed = sorted({*hidden}.difference(covered))
         summaries = [unit for unit in self if timeline.unit_kind(unit) is Kind.SUMMARY]
         rows = [row for unit in self for row in timeline.rows_of(unit)]
-        shorter = [row for row in rows if self.lod(row) is not FULL]
-        saved = sum(timeline.full[row] - timeline.size(row, self.lod(row)) for row in shorter)
-        units_tokens = sum(row_tokens(timeline, self.profile, row, self.lod(row)) for row in rows)
+        shorter = [row for row in rows if self.lod(row) is not FULL or row in self.unchanged]
+        saved = sum(timeline.full[row] - self.size(row) for row in shorter)
+        units_tokens = sum(self.size(row) + self.profile.framing(timeline.kind[row]) for row in rows)
         marker_tokens = self.body - self.preface_tokens - units_tokens  # of the lines that replace what is left out
         return (
             Reduction("gists", tuple(map(timeline.id, shorter)), saved),
@@ -172,7 +189,8 @@ class Plan:
             raise StrategyError("items are shown below FULL, which is switched off: only a sweep can go on from here")
         if not view.trims and any(unit not in last for unit in {*view.back} - {*view.new}):
             raise StrategyError("units are left out, which is switched off: only a sweep can go on from here")
-        body = last.body + view.full_tokens(view.new) - view.saved(lods)
+        named = named_again(view, lods)
+        body = last.body + view.full_tokens(view.new) - view.saved(lods) - spared_tokens(view.timeline, named)
         if body > view.body_limit and not view.fits_later:
             raise StrategyError(
                 f"a plan of {view.fixed + body} tokens is over the limit of {view.limit}: where the new units do not "
@@ -186,9 +204,11 @@ class Plan:
         units.extend(view.new)
         all_lods.update(lods)
         all_why.update(why)
+        all_why.update((row, f"as in #{view.timeline.id(same.source)}, unchanged") for row, same in named.items())
         plan = cls(view, units, all_lods, all_why, body=body, left_out=last.left_out, marker=last.marker)
         plan.preface, plan.preface_tokens = last.preface, last.preface_tokens
         plan.base, plan._extended_key, plan.checked = last.base, last._key, True
+        plan.unchanged = {**last.unchanged, **named} if named else last.unchanged
         return plan
 
     @classmethod
@@ -252,12 +272,11 @@ class Plan:
         """Every item that is shown."""
         for unit in self:
             for row in self.timeline.rows_of(unit):
-                lod = self.lod(row)
                 yield Line(
                     self.timeline.id(row),
                     Kind(self.timeline.kind[row]),
-                    lod,
-                    self.timeline.size(row, lod),
+                    GIST if row in self.unchanged else self.lod(row),
+                    self.size(row),
                     self.timeline.full[row],
                     self.why.get(row, ""),
                 )

@@ -75,6 +75,13 @@ class LeftOut(NamedTuple):
     last: int
 
 
+class Unchanged(NamedTuple):
+    """The earlier result, shown in full, that a result is the same as, and the tokens of the text that says so."""
+
+    source: int  # its row
+    tokens: int
+
+
 class Notices:
     """The texts that the engine itself adds to a payload, each with its tokens. By default there are none."""
 
@@ -156,6 +163,7 @@ class View(Struct, frozen=True):
     files: "Files" = field(default_factory=Files)
     uncut: Callable[[], None] = lambda: None  # see `Reader.uncut`
     reductions: Collection[str] = REDUCTIONS  # those that are allowed; without gists the timeline has no lower levels
+    unchanged: Mapping[int, Unchanged] = field(default_factory=dict)  # new results that may only name an earlier one
     last_stage: "Plan | None" = None  # in a pipe, the plan of the stage before, which this stage changes
     fits_later: bool = False  # in a pipe, whether stages follow, so that the budget is not up to this one
 
@@ -169,10 +177,13 @@ class View(Struct, frozen=True):
 
         In a pipe, they are added as the stage before shows them.
         """
-        if self.last_stage is not None:
-            return self.last_stage.tokens - self.saved(lods or {})
+        levels = lods or {}
+        if (stage := self.last_stage) is not None:
+            lowered = {row: same for row, same in stage.unchanged.items() if row in levels}
+            return stage.tokens - self.saved(levels) + spared_tokens(self.timeline, lowered)
         body = self.last.body if self.last else 0
-        return self.fixed + body + self.full_tokens(self.new) - self.saved(lods or {})
+        spared = spared_tokens(self.timeline, named_again(self, levels))
+        return self.fixed + body + self.full_tokens(self.new) - self.saved(levels) - spared
 
     def row_tokens(self, row: int, lod: Lod) -> int:
         """Tokens of an item at a level, framing included."""
@@ -259,6 +270,24 @@ class View(Struct, frozen=True):
         """Whether an item may be shown shortened. A provider wants its own blocks back while their turn is open."""
         is_open = self.timeline.state[row] & OPAQUE and self.timeline.unit[row] > self.asked
         return not is_open and not self.never_reduced(row)
+
+
+def named_again(view: View, lods: Mapping[int, Lod]) -> dict[int, Unchanged]:
+    """The new results that only name an earlier one, if new items have these levels: both would be in full."""
+    if not view.unchanged:
+        return {}
+    units = {*view.new}
+    return {
+        row: same
+        for row, same in view.unchanged.items()
+        if view.timeline.unit[row] in units and row not in view.pinned
+        if lods.get(row, FULL) is FULL and lods.get(same.source, FULL) is FULL
+    }
+
+
+def spared_tokens(timeline: Timeline, unchanged: Mapping[int, Unchanged]) -> int:
+    """Tokens that these results save by only naming an earlier one."""
+    return sum(timeline.full[row] - same.tokens for row, same in unchanged.items())
 
 
 def oldest(view: View, units: Iterable[int], share: float, least: int = 2) -> tuple[int, int] | None:

@@ -97,6 +97,9 @@ class Attention:
         if window_id and self._host.window(window_id) is not None:
             return (Text(self._look_at_window(target._replace(name=window_id), level)),)
         wanted = _OUT if level == "out" else Lod[level.upper()]
+        if wanted is FULL and not target.first:
+            row = self._shown_for(row)
+            item_id = f"#{timeline.id(row)}"
         if target.first and wanted is not FULL:
             return (Text(self._kept(item_id, "keep lines")),)
         seen = self._seen(row)
@@ -120,6 +123,12 @@ class Attention:
             shown = (Text(reader.rendition(row, Lod(lod))),)
         told = self._told("look shown", item_id, lod, reader.full_tokens(shown), spends=True)
         return (Text(told), *shown)
+
+    def _shown_for(self, row: int) -> int:
+        """Return the earlier result that stands for one that only names it in the last payload; else the row itself."""
+        sent = self._composer.last_payload()
+        same = sent.plan.unchanged.get(row) if sent is not None else None
+        return row if same is None else same.source
 
     def _seen(self, row: int) -> int:
         """The level at which the model sees an item in its place; below all levels, if it does not."""

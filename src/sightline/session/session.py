@@ -525,14 +525,14 @@ class Session:
 
     @locked
     def configure(self, /, **changed: Any) -> None:
-        """Change locale, layout, strategy, config, profile, windows or reductions. The next call is a sweep.
+        """Change any of the settings but `encoding`, such as the strategy. The next call is a sweep.
 
         `reductions` are those that may be used to fit the budget: "gists", "windows", "summaries", "trim".
 
         Raises:
             BadInput: a setting that does not exist, or `encoding`, which a log keeps for life.
         """
-        changeable = ("locale", "layout", "strategy", "config", "profile", "windows", "reductions")
+        changeable = [name for name in Settings.__struct_fields__ if name not in ("format", "encoding")]
         if unknown := [name for name in changed if name not in changeable]:
             raise BadInput(f"cannot change {', '.join(unknown)}; choose among {', '.join(changeable)}")
         settings = accept.check_settings(replace(self.settings, **changed))

@@ -31,6 +31,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     profile: str = "openai"
     windows: str = "xml"  # their format: "xml", "markdown", or "brief" without actions, which `action` tells instead
     reductions: tuple[str, ...] = REDUCTIONS  # those that may be used
+    repeat_unchanged: bool = True  # False: a read-only call's result that is shown above already only says so
 
     def __post_init__(self) -> None:
         if isinstance(self.strategy, list):  # as the log has it: settings are compared

@@ -145,7 +145,9 @@ class CallContents:
     def _row_line(self, row: int, block: int) -> ContentLine:
         timeline, plan, profile = self._journal.timeline, self._plan, self._journal.reader.profile
         lod = plan.lod(row) if block else Lod.FULL
-        tokens = timeline.size(row, lod)
+        tokens = plan.size(row) if block else timeline.full[row]
+        if block and row in plan.unchanged:
+            lod = Lod.GIST
         framing = profile.framing(timeline.kind[row])
         return ContentLine(
             timeline.id(row), self._ledger.parts(row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],

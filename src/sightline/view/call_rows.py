@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sightline.compose.receipts import shown_units
+from sightline.compose.receipts import shown_units, unchanged_at
 from sightline.log import NONE, Journal, branch_label
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
@@ -302,7 +302,7 @@ class _Composed:
                 _add(self.tokens, kind, "full", count(text) + framing)
                 self._blocks.append(count(text) + framing)
         self.number, self._seq = last.number, last.seq
-        self._show(shown_units(journal, whole, last.seq), whole.lods | last.lods)
+        self._show(shown_units(journal, whole, last.seq), whole.lods | last.lods, last)
         for note in notes[1:]:
             self.extend(note)
 
@@ -310,15 +310,16 @@ class _Composed:
         """Add what the next payload shows besides."""
         timeline = self._journal.timeline
         first, end = bisect_left(timeline.seq, self._seq + 1), bisect_left(timeline.seq, note.seq + 1)
-        self._show(body_units(timeline, self._journal.path, first, end), note.lods)
+        self._show(body_units(timeline, self._journal.path, first, end), note.lods, note)
         self.number, self._seq = note.number, note.seq
 
     def first(self, count: int) -> int:
         """Return the tokens of the first so many messages of the body."""
         return sum(self._blocks[:count])
 
-    def _show(self, units: Iterable[int], lods: Mapping[str, int]) -> None:
+    def _show(self, units: Iterable[int], lods: Mapping[str, int], note: ReceiptNote) -> None:
         timeline = self._journal.timeline
+        unchanged = unchanged_at(timeline, note)
         levels = {row: Lod(lod) for item, lod in lods.items() if (row := timeline.row(item)) is not None}
         for unit in units:
             is_late = timeline.seq[timeline.unit_row[unit]] > self._summaries_up_to
@@ -326,6 +327,8 @@ class _Composed:
                 continue
             for row in timeline.rows_of(unit):
                 self._show_row(row, timeline.level(row, levels.get(row, Lod.FULL)))
+                if row in unchanged:  # it only names an earlier result
+                    self._shorten_last(row, unchanged[row].tokens)
 
     def _show_row(self, row: int, lod: Lod) -> None:
         for kind, size in self._ledger.parts(row):
@@ -338,6 +341,14 @@ class _Composed:
             self._blocks[-1] += sent
         else:
             self._blocks.append(sent)
+
+    def _shorten_last(self, row: int, tokens: int) -> None:
+        """Show the result that was added last with so many tokens."""
+        [(kind, size)] = self._ledger.parts(row)
+        spared = self._journal.timeline.full[row] - tokens
+        self.tokens[kind]["full"] -= size
+        _add(self.tokens, kind, "gist", size - spared)
+        self._blocks[-1] -= spared
 
 
 def _sweeps(note: ReceiptNote) -> bool:

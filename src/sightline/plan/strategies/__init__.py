@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sightline.errors import BadInput
-from sightline.plan.pipe import Pipe
+from sightline.plan.pipe import Pipe, check_names
 from sightline.plan.strategy import Planner, is_planner
 from sightline.values.decoders import convert
 
@@ -58,6 +58,7 @@ def pipe(stages: Sequence[str | Planner], config: Mapping[str, Any] | None = Non
         raise BadInput(f"a pipe's configuration is by stage: {unknown[0]!r} is none of {', '.join(map(str, stages))}")
     if wrong := [key for key, value in configs.items() if not isinstance(value, Mapping)]:
         raise BadInput(f"the configuration of stage {wrong[0]!r} is an object, not {configs[wrong[0]]!r}")
+    check_names([stage if isinstance(stage, str) else stage.name for stage in stages])  # it matters more than a setting
     made = [strategy(stage, configs.get(stage)) if isinstance(stage, str) else stage for stage in stages]
     return made[0] if len(made) == 1 else Pipe(made)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sightline.errors import BadInput
+from sightline.plan.pipe import check_names
 from sightline.plan.strategies import config_schema, names, strategy
 from sightline.values.decoders import decode_json
 from sightline.values.settings import strategy_name
@@ -70,14 +71,16 @@ def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice
         BadInput: says `where`, the key and the valid choices.
     """
     wanted = plugin.get("contextStrategy")
-    if not isinstance(wanted, list):
-        wanted = _object(plugin, "contextStrategy", where)
+    if wanted is not None and not isinstance(wanted, list | Mapping):
+        raise BadInput(f"{where}: contextStrategy is an object, or a list of objects and names, not {wanted!r}")
     if not isinstance(plugin.get("id"), str) or not plugin["id"]:
         raise BadInput(f'{where}: "id" must be the agent\'s id, as text')
     if wanted is None:
         return Choice(WITHOUT_A_CHOICE, {}, where)
     if not isinstance(wanted, list):
         return _plugin_stage(wanted, where, "contextStrategy")
+    ids = [stage.get("pluginId") if isinstance(stage, Mapping) else stage for stage in wanted]
+    _check_together([IDS.get(one, one) for one in ids if isinstance(one, str)], where, "contextStrategy")
     stages = [_plugin_stage(stage, where, f"contextStrategy[{at}]") for at, stage in enumerate(wanted)]
     return _join(stages, where, "contextStrategy")
 
@@ -95,6 +98,14 @@ def _plugin_stage(wanted: Any, where: str, key: str) -> Choice:
         raise BadInput(f'{where}: {key}.type is {wanted.get("type")!r}; the only one is "plugin"')
     choice = _check_choice(wanted.get("pluginId"), wanted.get("config"), where, f"{key}.pluginId", IDS)
     return choice._replace(task_goal=goal)
+
+
+def _check_together(stages: Sequence[str], where: str, key: str) -> None:
+    """Raise BadInput if stages contradict each other: that comes before what is wrong with one of them."""
+    try:
+        check_names(stages)
+    except BadInput as error:
+        raise BadInput(f"{where}: {key}: {error}") from error
 
 
 def _join(stages: Sequence[Choice], where: str, key: str) -> Choice:
@@ -153,6 +164,7 @@ def _table_pipe(stages: Sequence[Any], config: Any, where: str) -> Choice:
     if config is not None and not isinstance(config, Mapping):
         raise BadInput(f"{where}: config is an object, not {config!r}")
     configs = dict(config or {})
+    _check_together([stage for stage in stages if isinstance(stage, str)], where, "strategy")
     _check_keys(configs, [str(stage) for stage in stages], f"{where}: config of {strategy_name(stages)}")
     return _join([_check_choice(name, configs.get(name), where, "strategy") for name in stages], where, "strategy")
 
