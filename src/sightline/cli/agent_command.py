@@ -16,7 +16,10 @@ _CODEX_PACKAGE = "@openai/codex"
 def addresses(address: str) -> dict[str, str]:
     """Return the variables from which agents and SDKs read another address than the provider's."""
     openai = f"{address}/openai/v1"
-    return {"ANTHROPIC_BASE_URL": f"{address}/anthropic", "OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai}
+    return {
+        "ANTHROPIC_BASE_URL": f"{address}/anthropic", "OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai,
+        "GOOGLE_GEMINI_BASE_URL": f"{address}/gemini",
+    }  # fmt: skip
 
 
 def environment(address: str, variables: Mapping[str, str]) -> dict[str, str]:

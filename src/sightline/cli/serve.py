@@ -51,8 +51,8 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
                  "something has to be shortened, requests go up byte for byte.  [default: what the project has chosen, "
                  f"else {DEFAULT}]"),
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
-                 "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
-                 "the providers themselves."),
+                 "anthropic=https://…, openai=https://…/v1 or gemini=https://…. Without it, ANTHROPIC_BASE_URL, "
+                 "OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, else the providers themselves."),
     apps_option,
 )  # fmt: skip
 
@@ -198,9 +198,9 @@ def serve(
 def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
 
-    The command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, keeps its terminal and its signals, and its exit status is
-    the one of `wrap`. Codex gets the address as an option, because it does not read the variable; it uses
-    OPENAI_API_KEY, or the login that it has itself.
+    The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, keeps its terminal and its
+    signals, and its exit status is the one of `wrap`. Codex gets the address as an option, because it does not read
+    the variable; it uses OPENAI_API_KEY, or the login that it has itself.
 
     With --apps the model has windows, such as a to-do list that outlives every compaction. Without, requests go up byte
     for byte while they fit.

@@ -221,7 +221,9 @@ def _read(content: Any, where: str) -> list[Message]:
 
 
 def _read_parts(content: Json, where: str) -> Iterator[Part]:
-    if not isinstance(parts := content.get("parts") or [], list):
+    parts = content.get("parts") or []
+    parts = [parts] if isinstance(parts, dict) else parts  # the server takes one part as a list of one
+    if not isinstance(parts, list):
         raise common.bad_input(where, common.describe(content), "an object with role and parts")
     silent: Counter[str] = Counter()  # calls and responses of a function that have no id
     for part in parts:
