@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import PATHS
+from through_proxy import PATHS, TALKERS
 
 HERE = Path(__file__).parent
 
@@ -36,7 +36,7 @@ def test_a_folder_that_may_not_be_written_to(met: dict[str, Any]) -> None:
     """Every request goes up as it came, and every answer comes back."""
     told = met["readonly"]
     assert set(told["said"].values()) == {"Done."}
-    assert len(told["said"]) == 2 * len(PATHS)
+    assert len(told["said"]) == 2 * len(TALKERS)
     assert told["unchanged"]
     assert told["invalid"] == []
 

@@ -63,7 +63,7 @@ def check(body: Json) -> None:
     for at, content in enumerate(contents or ()):
         _check_content(content, f"contents[{at}]")
     turns = _turns(contents or [])
-    demand(turns[0]["role"] == "user", "Please ensure that the conversation begins with a user role.")
+    # One may begin with the model: Gemini CLI sends the end of its list so, to ask whether it goes round in circles.
     demand(turns[-1]["role"] == "user", "Please ensure that single turn requests end with a user role.")
     for at, turn in enumerate(turns):
         if turn["role"] == "model":

@@ -43,6 +43,7 @@ LIST = "contents"
 IDS = STRICT
 BREAKPOINTS = 0  # a cache is an object of its own there
 
+OPENING = "[conversation continues]"  # a call must follow what a user says
 SYSTEM = "[system] "
 KINDS = frozenset({
     "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult",
@@ -310,8 +311,12 @@ def _read_result(response: Json, fields: Json, silent: Counter[str]) -> Result:
 # ------------------------------------------------------------------ writing
 
 
-def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, output: int = 0, **_: Any) -> Head:
-    """Write `systemInstruction` and `tools`, each if there are any, and the token limit of the reply if it is said."""
+def write_head(
+    system: Sequence[Message], tools: Sequence[ToolDefinition], *, first: Role | None, output: int = 0, **_: Any
+) -> Head:
+    """Write `systemInstruction` and `tools`, each if there are any, the token limit of the reply if it is said, and a
+    user's content before a model's.
+    """
     parts = [part for message in system for part in _parts(common.without_media(message.parts))]
     arguments: Json = {"systemInstruction": {"parts": parts}} if parts else {}
     written = write_tools(tools, NAME, _function).get("tools", [])
@@ -319,7 +324,8 @@ def write_head(system: Sequence[Message], tools: Sequence[ToolDefinition], *, ou
         arguments["tools"] = join_tools([], written)
     if output:
         arguments["generationConfig"] = {"maxOutputTokens": output}
-    return Head([], arguments)
+    opening = [{"role": "user", "parts": [{"text": OPENING}]}] if first is Role.ASSISTANT else []
+    return Head(opening, arguments)
 
 
 def join_tools(tools: Sequence[Json], more: Iterable[Json]) -> list[Json]:
