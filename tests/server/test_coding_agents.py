@@ -25,9 +25,7 @@ from sightline.session.session import Session
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = 20  # two calls for each
-WINDOW = (
-    32_000  # tokens: Claude Code begins with 17,500, Codex with 7,800, Gemini CLI with 9,700; the files are 50,000
-)
+WINDOW = 32_000  # tokens: Claude Code begins with 17,500, Codex with 7,800, Gemini CLI with 9,700; the files are 50,000
 
 pytestmark = pytest.mark.soak
 

@@ -8,6 +8,7 @@ from far_network import far_proxy
 from in_process import InProcess
 from through_proxy import HEADERS, OWN, STREAMS, TOOLS, Talk, Through, asked_names, events_of, page
 from upstream import Asked
+from upstream_contents import parts_of
 from upstream_script import Answer, answer, break_off, call, think, unended
 
 from sightline.follow.model_request import GEMINI, parse
@@ -31,6 +32,7 @@ def reader(asked: Asked) -> Answer:
     return answer(think("One."), call("read", {"path": f"c{len(asked.raw)}"})) if results == 2 else answer("All read.")
 
 
+@pytest.mark.slow("whole-ids", "whole-no ids", "stream-ids")
 @pytest.mark.parametrize("call_ids", [True, False], ids=["ids", "no ids"])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_long_conversation_stays_valid(stream: bool, call_ids: bool, tmp_path: Path) -> None:
@@ -116,6 +118,23 @@ def test_one_that_is_too_long_is_made_shorter_and_sent_again(stream: bool, tmp_p
         assert 1 <= len(refused) <= 3
         assert len(through.upstream.invalid) == len(refused)
         assert through.totals.failed == 0
+
+
+def test_calls_that_nothing_tells_apart_pass_as_they_came(tmp_path: Path) -> None:
+    """A streamed chat of Google's SDK gives each chunk back as a content: two calls of a function without ids pair only
+    by where they stand. Such a request is sent whole, and nothing of it is logged.
+    """
+    with Through(tmp_path, lambda _: answer("Yes."), window=WINDOW, call_ids=False) as through:
+        talk = Talk(through, "gemini")
+        signed = parts_of(answer(call("read", {"path": "a"})), with_ids=False)
+        calls = [signed[0], {"functionCall": {"name": "read", "args": {"path": "b"}}}]
+        talk.list = [{"role": "user", "content": "Read both."}, *({"role": "model", "parts": [one]} for one in calls)]
+        talk.give([("|read", "read", {"path": path}) for path in ("a" * 400, "b" * 400)])
+        assert len(json.dumps(talk.body())) > 4 * WINDOW
+        talk.ask()
+        assert through.upstream.invalid == []
+        assert [asked.body["contents"] for asked in through.upstream.calls] == [talk.body()["contents"][:-1]]
+        assert through.names == []
 
 
 def test_tokens_are_counted_by_the_provider_and_nothing_is_logged(tmp_path: Path) -> None:

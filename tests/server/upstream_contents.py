@@ -73,7 +73,7 @@ def check(body: Json) -> None:
             demand(
                 not orphans, "Please ensure that function response turn comes immediately after a function call turn."
             )
-    _check_signatures(contents or [])
+    _check_signatures(turns)
     _check_tools(body)
 
 
@@ -129,21 +129,18 @@ def _check_signatures(contents: list[Json]) -> None:
         for at, content in enumerate(contents)
         if content["role"] == "user" and not any("functionResponse" in part for part in content["parts"])
     ]
-    media_after = [at for at in spoken if at and _is_media(contents[at])]
-    begun = max((at for at in spoken if at not in media_after), default=0)
+    begun = max(spoken, default=0)
     for at, content in enumerate(contents):
         for part in content["parts"]:
             signature = part.get("thoughtSignature")
+            if signature not in (None, SKIPPED):  # bytes, in either alphabet of base64
+                signature = signature.replace("-", "+").replace("_", "/")
             demand(signature in (None, SKIPPED) or is_signed(_signed(part), signature), "Corrupted thought signature.")
         calls = [part for part in content["parts"] if "functionCall" in part]
         demand(
             at < begun or not calls or calls[0].get("thoughtSignature"),
             f"Function call is missing a thought_signature in functionCall parts: {calls[:1]}",
         )
-
-
-def _is_media(content: Json) -> bool:
-    return str(content["parts"][0].get("text", "")).startswith("[from ")
 
 
 def _signed(part: Json) -> str:

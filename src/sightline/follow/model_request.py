@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
+from itertools import pairwise
 from secrets import token_bytes
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ import msgspec
 from sightline.errors import BadInput
 from sightline.follow.message_list import digest_of
 from sightline.values.decoders import json_decoder, mend_escapes
-from sightline.values.items import Message, Role, plain_text
+from sightline.values.items import Call, Message, Role, plain_text
 from sightline.wire import read_messages
-from sightline.wire.gemini import camel, declared
+from sightline.wire.gemini import SILENT_ID, camel, declared
 
 Json = dict[str, Any]
 
@@ -32,6 +33,7 @@ _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
+_CALLS = re.compile(rb'"function_?[cC]all"')
 STEM = "proxy-"  # how the names of all conversations begin
 
 
@@ -277,6 +279,22 @@ def field_of(fields: Any, name: str) -> Any:
     if not isinstance(fields, dict):
         return None
     return fields[name] if name in fields else next((fields[key] for key in fields if camel(key) == name), None)
+
+
+def check_told_apart(request: ModelRequest) -> None:
+    """Raise BadInput for calls of one function without ids in several of Gemini's contents, one after another.
+
+    A streamed chat of Google's SDK gives them back so. Which response belongs to which is lost if they are shortened.
+    """
+    for one, other in pairwise(request.listed if request.format.wire == "gemini" else ()):
+        if not (_CALLS.search(one) and _CALLS.search(other) and is_answer(one) and is_answer(other)):
+            continue
+        silent = [
+            {part.id for part in message.parts if isinstance(part, Call) and part.id.startswith(SILENT_ID)}
+            for message in read_all(request.format, [one, other])
+        ]
+        if set.intersection(*silent):
+            raise BadInput("calls of one function without ids stand in several contents: no response tells whose it is")
 
 
 def session_of(fields: Json, headers: Mapping[str, str]) -> str:

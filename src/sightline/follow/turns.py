@@ -23,7 +23,7 @@ from sightline.follow.context_windows import ContextWindow, ContextWindows, kept
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
-from sightline.follow.model_request import Format, Json, ModelRequest, has_media, sender_of
+from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, sender_of
 from sightline.follow.own_lists import hold_list, newest_list
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
@@ -230,6 +230,7 @@ class Turns:
             SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
+        check_told_apart(request)
         with self._conversations[request.format.provider].use(request.name) as history:
             return retry_on_conflict(lambda: self._prepare(history, request, passed), history.refresh, _ATTEMPTS)
 

@@ -37,7 +37,7 @@ _TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Google"}
 _PROGRAMS = re.compile(r"(anthropic|claude)|(openai|codex)", re.IGNORECASE)
 _GOOGLE_VERSION = re.compile(r"v1(?:alpha|beta\d*)")
 _GOOGLE_METHOD = re.compile(r"[^:]+:[a-z]\w*")  # such as gemini-3-pro:countTokens
-_GOOGLE_USUAL = "v1beta"  # the version that all its clients ask for
+_GOOGLE_USUAL = "v1beta"  # where a client names no version
 _OTHER_GOOGLE = re.compile(r"v1internal.*|projects|publishers")  # the login of Code Assist, and Vertex AI
 _AS_WRITTEN = "!$%&'()*+,;=:@-._~\"<>[]^`{|}"  # in a name of a path; all else is escaped, and what is escaped stays so
 _CREDENTIAL = re.compile(r"auth|key|token|secret|cookie|account", re.IGNORECASE)  # in the name of one
