@@ -17,7 +17,7 @@ from upstream import Upstream
 from upstream_script import answer
 
 from sightline import Session
-from sightline.cli.agent_command import with_address
+from sightline.cli.agent_command import addresses, gemini_without_key, with_address
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.cli.serve import ProxyOptions, _chosen_economy, _config, _print_totals
@@ -125,6 +125,42 @@ def test_codex_gets_the_address_however_it_is_started(command: list[str], at: in
         if at:
             assert 'base_url="http://127.0.0.1:9/openai/v1"' in added[-1]
             assert login in added[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "is_told"),
+    [
+        (["gemini", "-p", "x"], None, True),
+        (
+            ["npx", "-y", "@google/gemini-cli@0.61.0"],
+            '{"security": {"auth": {"selectedType": "oauth-personal"}}}',
+            True,
+        ),
+        (["gemini"], "{}", True),
+        (["gemini"], '{"security": {"auth": {"selectedType": "gemini-api-key"}}}', False),
+        (["gemini"], "// with comments\n{}", False),
+        (["claude", "gemini"], None, False),
+    ],
+)
+def test_gemini_cli_is_told_to_use_a_key(
+    command: list[str], settings: str | None, is_told: bool, tmp_path: Path
+) -> None:
+    """With the login of an account, or none, it would ask Google itself; settings that cannot be read are its own."""
+    path = tmp_path / ".gemini" / "settings.json"
+    path.parent.mkdir()
+    if settings is not None:
+        path.write_text(settings)
+    assert gemini_without_key(command, {"HOME": str(tmp_path)}) == (path if is_told else None)
+
+
+def test_every_provider_has_an_address_of_its_own() -> None:
+    """By the variables that their SDKs and agents read."""
+    assert addresses("http://127.0.0.1:9") == {
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:9/anthropic",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/openai/v1",
+        "OPENAI_API_BASE": "http://127.0.0.1:9/openai/v1",
+        "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:9/gemini",
+    }
 
 
 def test_the_project_chooses_the_economy_unless_the_command_line_does(tmp_path: Path) -> None:

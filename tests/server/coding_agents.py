@@ -1,9 +1,9 @@
-"""Claude Code and Codex themselves, headless in a scratch project, with their real file tools.
+"""Claude Code, Codex and Gemini CLI themselves, headless in a scratch project, with their real file tools.
 
     programs = install(Path(".cache/agents"))                    # from npm, once
     project = make_project(folder, files=20, lines=200)
     with Upstream(EditAll(project, "claude")) as upstream:
-        run_claude(programs, project, upstream.anthropic_url)     # or run_codex(programs, project, upstream.openai_url)
+        run_claude(programs, project, upstream.anthropic_url)     # or run_codex(…, upstream.openai_url), run_gemini
     assert project.is_done() and upstream.invalid == []
 
 The script makes the agent read each file and change one line in it: two calls for each file, then a last word.
@@ -18,7 +18,7 @@ from pathlib import Path
 from upstream import Asked
 from upstream_script import Answer, Block, answer, call, think
 
-PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0")
+PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0", "@google/gemini-cli@0.61.0")
 MINUTES = 10  # that one run may take
 TASK = "Make every function return one more than it does."
 SUMMARY = "Some parts return one more by now; the others are still to be done, one after the other."
@@ -31,13 +31,14 @@ class Programs:
 
     claude: Path
     codex: Path
+    gemini: Path
 
 
 def install(folder: Path) -> Programs:
-    """Install both agents with npm, 620 MB, unless these versions are there. Needs node 18 and the npm registry."""
+    """Install the agents with npm, 780 MB, unless these versions are there. Needs node 18 and the npm registry."""
     folder = folder.absolute()  # the agents are started elsewhere
     folder.mkdir(parents=True, exist_ok=True)
-    programs = Programs(*(folder / "node_modules" / ".bin" / name for name in ("claude", "codex")))
+    programs = Programs(*(folder / "node_modules" / ".bin" / name for name in ("claude", "codex", "gemini")))
     with (folder / "install.lock").open("w") as lock:  # the workers of a parallel run share the folder
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = folder / "installed.txt"
@@ -46,7 +47,7 @@ def install(folder: Path) -> Programs:
                 ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *PACKAGES],
                 check=True, capture_output=True, timeout=600,
             )  # fmt: skip
-            for program in (programs.claude, programs.codex):
+            for program in (programs.claude, programs.codex, programs.gemini):
                 subprocess.run([program, "--version"], check=True, capture_output=True, timeout=60)
             done.write_text(" ".join(PACKAGES))
     return programs
@@ -100,6 +101,8 @@ class EditAll:
         """The next step; a summary takes none."""
         if asks_summary(asked):
             return answer(f"<analysis>I look at all parts.</analysis>\n<summary>{SUMMARY}</summary>")
+        if asks_aside(asked):
+            return answer("{}")
         number, edits = divmod(self._step, 2)
         self._step += 1
         if number >= self._project.files:
@@ -112,6 +115,8 @@ class EditAll:
         path = str(self._project.path(number))
         if self._agent == "claude":
             return call("Read", {"file_path": path})
+        if self._agent == "gemini":
+            return call("read_file", {"file_path": path})
         return call("exec_command", {"cmd": f"cat {path}", "max_output_tokens": 50_000})
 
     def _edit(self, number: int) -> Block:
@@ -119,6 +124,9 @@ class EditAll:
         path = str(self._project.path(number))
         if self._agent == "claude":
             return call("Edit", {"file_path": path, "old_string": f"{before}\n", "new_string": f"{after}\n"})
+        if self._agent == "gemini":
+            change = {"old_string": f"{before}\n", "new_string": f"{after}\n", "instruction": "Return one more."}
+            return call("replace", {"file_path": path, **change})
         return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
 
 
@@ -131,6 +139,11 @@ def asks_summary(asked: Asked) -> bool:
         if block["type"] == "text"
     ]
     return any("Respond with TEXT ONLY" in text for text in texts)
+
+
+def asks_aside(asked: Asked) -> bool:
+    """Whether Gemini CLI asks another model for a judgement, such as whether it goes round in circles."""
+    return "responseMimeType" in asked.body.get("generationConfig", {})
 
 
 def run_claude(
@@ -156,6 +169,18 @@ def run_codex(programs: Programs, project: Project, openai_url: str, *options: s
     bypass = "--dangerously-bypass-approvals-and-sandbox"
     command = [programs.codex, "exec", "--skip-git-repo-check", bypass, *options, TASK]
     return _run(command, project, {"CODEX_HOME": str(home), "STUB_KEY": "any"})
+
+
+def run_gemini(programs: Programs, project: Project, gemini_url: str, *options: str) -> str:
+    """Gemini CLI's last words. It is told once, in its own settings, that it has a key."""
+    settings = project.folder.parent / "home" / ".gemini" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+    command = [programs.gemini, "-p", TASK, "--yolo", "-m", "gemini-3-pro-preview", *options]
+    variables = {
+        "GOOGLE_GEMINI_BASE_URL": gemini_url, "GEMINI_API_KEY": "any", "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }  # fmt: skip
+    return _run(command, project, variables).splitlines()[-1]  # it prints all that it says
 
 
 def _run(command: list[str | Path], project: Project, variables: dict[str, str]) -> str:

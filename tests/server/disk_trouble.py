@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from through_proxy import LISTS, OWN, Talk, Through, asked_names, calls, page, text_of
+from through_proxy import LISTS, OWN, TALKERS, Talk, Through, asked_names, calls, page, text_of
 from upstream import Asked
 from upstream_script import Answer, answer, call
 
@@ -53,7 +53,7 @@ def readonly(folder: Path) -> dict[str, Any]:
     """Lead conversations that cannot be logged."""
     said, went = {}, []
     with Through(folder, [], window=WINDOW, sockets=True) as through:
-        for wire in LISTS:
+        for wire in TALKERS:
             for stream in (False, True):
                 through.upstream._answer = Reader(5)
                 talk = Talk(through, wire, stream=stream)

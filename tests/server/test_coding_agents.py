@@ -1,9 +1,20 @@
-"""Claude Code and Codex themselves, in forty calls of their own tools: no request of theirs is refused."""
+"""Claude Code, Codex and Gemini CLI themselves, in forty calls of their own tools: no request of theirs is refused."""
 
 from pathlib import Path
 
 import pytest
-from coding_agents import LAST, EditAll, Programs, install, make_project, run_claude, run_codex
+from coding_agents import (
+    LAST,
+    EditAll,
+    Programs,
+    Project,
+    asks_aside,
+    install,
+    make_project,
+    run_claude,
+    run_codex,
+    run_gemini,
+)
 from loopback import Server
 from upstream import Upstream
 
@@ -14,31 +25,41 @@ from sightline.session.session import Session
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = 20  # two calls for each
-WINDOW = 32_000  # tokens: Claude Code begins with 17,500, Codex with 7,800; the files are 50,000
+WINDOW = 32_000  # tokens: Claude Code begins with 17,500, Codex with 7,800, Gemini CLI with 9,700; the files are 50,000
 
 pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="session")
 def programs() -> Programs:
-    """Both agents, installed once."""
+    """The agents, installed once."""
     return install(ROOT / ".cache" / "agents")
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
+def run(agent: str, programs: Programs, project: Project, address: str) -> str:
+    """Run an agent whose provider has this address."""
+    match agent:
+        case "claude":
+            return run_claude(programs, project, address)
+        case "gemini":
+            return run_gemini(programs, project, address)
+        case _:
+            return run_codex(programs, project, f"{address}/v1")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
 def test_an_agent_does_its_task(agent: str, programs: Programs, tmp_path: Path) -> None:
     """Without a proxy: every file is changed, the last words are said, and the strict upstream refused nothing."""
     project = make_project(tmp_path, files=FILES, lines=150)
     with Upstream(EditAll(project, agent)) as upstream:
-        url = upstream.anthropic_url if agent == "claude" else upstream.openai_url
-        said = run_claude(programs, project, url) if agent == "claude" else run_codex(programs, project, url)
+        said = run(agent, programs, project, upstream.anthropic_url)
     assert upstream.invalid == []
     assert project.is_done()
     assert said == LAST
-    assert len(upstream.calls) == 2 * FILES + 1
+    assert len([asked for asked in upstream.calls if not asks_aside(asked)]) == 2 * FILES + 1
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
 def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
     agent: str, programs: Programs, tmp_path: Path
 ) -> None:
@@ -48,14 +69,13 @@ def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
     """
     project = make_project(tmp_path, files=FILES, lines=250)
     with Upstream(EditAll(project, agent), window=WINDOW) as upstream:
-        upstreams = {"anthropic": upstream.anthropic_url, "openai": upstream.openai_url}
+        upstreams = {
+            "anthropic": upstream.anthropic_url, "openai": upstream.openai_url, "gemini": upstream.gemini_url,
+        }  # fmt: skip
         config = Config(folder=tmp_path, root=tmp_path / "sessions", upstreams=upstreams, window=WINDOW)
         app = create_app(config)
         with Server(app) as server:
-            if agent == "claude":
-                said = run_claude(programs, project, server.url)
-            else:
-                said = run_codex(programs, project, f"{server.url}/v1")
+            said = run(agent, programs, project, server.url)
         assert upstream.invalid == []
     assert project.is_done()
     assert said == LAST

@@ -32,6 +32,11 @@ SPELLINGS = [
     ("Codex, with the bare address", "responses", "/responses"),
     ("Codex under wrap", "responses", "/openai/v1/responses"),
     ("an address that ends in /", "responses", "//responses/"),
+    ("Google's SDKs, LangChain", "gemini", "/v1beta/models/gemini-3-pro:generateContent"),
+    ("curl with the key in the address", "gemini", "/v1beta/models/gemini-3-pro:generateContent?key=any"),
+    ("Gemini CLI under wrap", "gemini", "/gemini/v1beta/models/gemini-3-pro:generateContent"),
+    ("an address that ends in /v1beta/", "gemini", "/gemini/v1beta//v1beta/models/gemini-3-pro:generateContent"),
+    ("an address without a version", "gemini", "/models/gemini-3-pro%3AgenerateContent"),
 ]
 
 
@@ -51,6 +56,8 @@ def test_every_spelling_is_followed(client: str, wire: str, path: str, tmp_path:
 
 
 BEARER = {"authorization": "Bearer any-gateway-key"}
+GOOGLE_KEY, STREAM = {"x-goog-api-key": "AIza-x"}, "models/gemini-3-pro:streamGenerateContent?alt=sse"
+GOOGLE = "https://generativelanguage.googleapis.com/"
 ANTHROPIC, OPENAI = "https://api.anthropic.com/v1/", "https://api.openai.com/v1/"
 LOGINS = [
     # what a client sends, and where it goes; empty: it is refused
@@ -91,12 +98,26 @@ LOGINS = [
     ("/messages/batches", BEARER, ANTHROPIC + "messages/batches"),
     ("/openai/v1/responses", BEARER | {"chatgpt-account-id": "a"}, "https://chatgpt.com/backend-api/codex/responses"),
     ("/anthropic/v1/messages", BEARER | {"chatgpt-account-id": "a"}, ""),
-    ("/v1beta/models/gemini-3-pro:generateContent", {"x-goog-api-key": "AIza-x"}, ""),
-    ("/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse&key=AIza-x", {}, ""),
-    ("/v1/models/gemini-3-pro:countTokens", {}, ""),
+    ("/v1beta/models/gemini-3-pro:generateContent", GOOGLE_KEY, GOOGLE + "v1beta/models/gemini-3-pro:generateContent"),
+    (f"/v1beta/{STREAM}&key=AIza-x", {}, f"{GOOGLE}v1beta/{STREAM}&key=AIza-x"),
+    ("/v1/models/gemini-3-pro:countTokens", {}, GOOGLE + "v1/models/gemini-3-pro:countTokens"),
+    ("/gemini/v1beta/models", GOOGLE_KEY, GOOGLE + "v1beta/models"),
+    ("/gemini/models/gemini-3-pro", BEARER, GOOGLE + "v1beta/models/gemini-3-pro"),
+    ("/gemini/upload/v1beta/files", GOOGLE_KEY, GOOGLE + "upload/v1beta/files"),
+    ("/v1beta/cachedContents", {"authorization": "Bearer ya29.x"}, GOOGLE + "v1beta/cachedContents"),
+    ("/v1/models?key=AIza-x", {}, GOOGLE + "v1/models?key=AIza-x"),
+    ("/v1/messages?key=AIza-x", {}, ""),
+    ("/v1/chat/completions", {"x-goog-api-key": "any"}, ""),
+    ("/openai/v1/responses", BEARER | {"x-goog-api-key": "any"}, ""),
+    ("/gemini/v1beta/models/x:generateContent", {"authorization": "Bearer sk-ant-x"}, ""),
+    ("/gemini/v1beta/models/x:generateContent", GOOGLE_KEY | {"authorization": "Bearer sk-proj-x"}, ""),
+    ("/gemini/v1/messages", BEARER, ""),
+    ("/openai/v1beta/models/x:generateContent", BEARER, ""),
+    ("/v1beta1/projects/p/locations/l/publishers/google/models/x:generateContent", BEARER, ""),
+    ("/v1beta/models/x%2f..%2fy:generateContent", GOOGLE_KEY, ""),
     ("/v1internal:generateContent", {"authorization": "Bearer ya29.x"}, ""),
     ("/anthropic/v1beta/models/x:generateContent", BEARER, ""),
-    ("/v1/models", {"x-goog-api-key": "AIza-x"}, ""),
+    ("/v1/models", GOOGLE_KEY, GOOGLE + "v1/models"),
     ("/other", BEARER, ""),
 ]
 

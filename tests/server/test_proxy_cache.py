@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import LISTS, PATHS, TOOLS, Talk, Through, asked_names, without_markers
+from through_proxy import LISTS, PATHS, TALKERS, TOOLS, Talk, Through, asked_names, without_markers
 from upstream import Asked
 from upstream_script import Answer, answer, call
 
@@ -61,7 +61,7 @@ def test_a_request_is_the_beginning_of_the_next_one(wire: str, tmp_path: Path) -
         assert len(breaks) == len(reasons) + 1  # the first one
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_tools_are_the_agents_own_and_then_ours_once(wire: str, tmp_path: Path) -> None:
     """Ours join at the first sweep and stay, in the same words. All other fields are the agent's."""
     tool = TOOLS[wire] | ({"cache_control": {"type": "ephemeral"}} if wire == "anthropic" else {})

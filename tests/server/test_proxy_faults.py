@@ -11,7 +11,20 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from through_proxy import HEADERS, LISTS, OWN, PATHS, Talk, Through, answer_of, asked_names, calls, said, text_of
+from through_proxy import (
+    HEADERS,
+    LISTS,
+    OWN,
+    PATHS,
+    TALKERS,
+    Talk,
+    Through,
+    answer_of,
+    asked_names,
+    calls,
+    said,
+    text_of,
+)
 from upstream import Asked
 from upstream_script import Answer, Step, answer, call, cut, drop, fail, garble, hang, unended
 
@@ -45,7 +58,8 @@ def test_an_upstream_that_is_not_there_or_breaks_off(wire: str, tmp_path: Path) 
         assert through.texts() == ["Hello", "Now."]
         assert through.server is not None
         through.server.stop()
-        through.start(upstreams={"anthropic": "http://127.0.0.1:9", "openai": "http://127.0.0.1:9/v1"})
+        nobody = "http://127.0.0.1:9"
+        through.start(upstreams={"anthropic": nobody, "openai": f"{nobody}/v1", "gemini": nobody})
         talk.list.append({"role": "user", "content": "More"})
         refused = through.post(wire, talk.body())
         assert (refused.status_code, "address" in refused.json()["error"]["message"]) == (502, True)
@@ -96,7 +110,7 @@ def test_a_kept_connection_that_closes_costs_no_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [cut, garble, unended, hang])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_path: Path) -> None:
     """What came is kept, and the client goes on with it or asks again: neither is logged as whole."""
     with Through(tmp_path, [broken(answer(LONG), 6), answer("Now."), answer("Then.")], sockets=True) as through:

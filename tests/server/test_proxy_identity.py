@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import LISTS, OWN, PATHS, Talk, Through, asked_names, calls, page, text_of, without_markers
+from through_proxy import LISTS, OWN, PATHS, TALKERS, Talk, Through, asked_names, calls, page, text_of, without_markers
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
@@ -76,7 +76,7 @@ def same_ids(value: Any) -> str:
     return re.sub(r"Answer \d+", "Answer", text)
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_an_edited_last_message_and_a_rewound_list_are_branches(wire: str, tmp_path: Path) -> None:
     """Each keeps what it shares, and no words of the other one."""
     with Through(tmp_path, reader, window=WINDOW) as through:
@@ -109,7 +109,7 @@ def test_another_first_message_is_another_conversation(wire: str, tmp_path: Path
         assert through.upstream.invalid == []
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_clients_that_begin_alike_do_not_hear_each_other(wire: str, tmp_path: Path) -> None:
     """The same request twice at once, with different answers: each goes on from its own."""
     gate = threading.Barrier(2, timeout=60)

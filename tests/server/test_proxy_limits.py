@@ -10,7 +10,7 @@ import httpx2
 import openai
 import pytest
 from serve_process import assistant, shown_text
-from through_proxy import HEADERS, PATHS, Talk, Through, events_of, text_of
+from through_proxy import HEADERS, PATHS, TALKERS, Talk, Through, events_of, text_of
 from upstream_script import answer, cut
 
 from sightline.server.config import MAX_BODY
@@ -28,7 +28,7 @@ def sized(talk: Talk, size: int) -> bytes:
     return json.dumps(talk.body()).encode()
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_a_body_at_the_limit_passes_and_one_above_it_is_refused(wire: str, tmp_path: Path, soak: bool) -> None:
     """At the limit it goes up byte for byte. One byte more is refused in the provider's shape, and nothing goes up."""
     limit = MAX_BODY if soak else SMALL
@@ -93,7 +93,7 @@ def test_the_sdks_understand_a_refusal(tmp_path: Path) -> None:
         gpt.close()
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_a_client_goes_on_with_half_an_answer(wire: str, tmp_path: Path) -> None:
     """It is the same conversation: the half is known again, is marked as stopped, and goes up as the client has it."""
     with Through(tmp_path, [cut(answer(LONG), 8), answer("Now."), answer("Then.")], sockets=True) as through:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import OWN, PATHS, Talk, Through, asked_names
+from through_proxy import OWN, TALKERS, Talk, Through, asked_names
 from upstream import Asked
 from upstream_media import PDF, PNG
 from upstream_script import Answer, Raw, answer, call, think
@@ -37,7 +37,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wire", list(PATHS))
+@pytest.mark.parametrize("wire", TALKERS)
 def test_media_and_thinking_survive_sweeps(wire: str, tmp_path: Path) -> None:
     """With thinking before every call, and a search of the provider's own on the way."""
     steps = iter(range(1, 100))

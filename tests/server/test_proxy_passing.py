@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
+from through_proxy import HEADERS, MODELS, PATHS, TALKERS, Talk, Through
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
 from sightline.errors import BadInput, Unwritable
@@ -21,7 +21,7 @@ WIRES = list(PATHS)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_the_bodies_pass_byte_for_byte(wire: str, stream: bool, tmp_path: Path) -> None:
     """Also where the JSON has blanks, escapes and an unusual order, and whatever pieces the answer comes in."""
     script = [slow(answer(think("Hm."), "Grüße.", call("read", {"path": "a"})), chunk=11), answer("Done.")]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from through_proxy import LISTS, MODELS, OWN, PATHS, TOOLS, Talk, Through, asked_names, calls, events_of, text_of
+from through_proxy import LISTS, OWN, PATHS, TOOLS, Talk, Through, asked_names, calls, events_of, text_of
 from upstream import Asked
 from upstream_script import Answer, answer, call, think
 
@@ -145,6 +145,9 @@ def test_a_mixed_answer(wire: str, stream: bool, tmp_path: Path) -> None:
             assert session.open_calls == []
 
 
+NO_CALLS = ("none", {"type": "none"}, {"functionCallingConfig": {"mode": "NONE"}})
+
+
 @pytest.mark.slow("chat-whole")
 @pytest.mark.parametrize(("wire", "stream"), SHAPES)
 def test_the_rounds_have_an_end(wire: str, stream: bool, tmp_path: Path) -> None:
@@ -153,8 +156,8 @@ def test_the_rounds_have_an_end(wire: str, stream: bool, tmp_path: Path) -> None
     def script(asked: Asked) -> Answer:
         if not OWN & {*asked_names(asked)}:
             return answer(call("read", {"path": f"file{len(asked.body[LISTS[wire]])}"}))
-        choice = asked.body.get("tool_choice")
-        return answer("Enough.") if choice in ("none", {"type": "none"}) else answer(call("recall", {"query": "valve"}))
+        choice = asked.body.get("tool_choice") or asked.body.get("toolConfig")
+        return answer("Enough.") if choice in NO_CALLS else answer(call("recall", {"query": "valve"}))
 
     with Through(tmp_path, script, window=WINDOW) as through:
         talk = make(through, wire, stream)
@@ -179,8 +182,8 @@ def test_the_answer_is_well_formed(wire: str, stream: bool, tmp_path: Path) -> N
         first, second = (asked.bill for asked in through.upstream.calls[-2:])
         assert first is not None
         assert second is not None
-        usage = reply["usage"]
-        made = usage["completion_tokens" if wire == "chat" else "output_tokens"]
+        usage = reply["usageMetadata" if wire == "gemini" else "usage"]
+        made = usage[{"chat": "completion_tokens", "gemini": "candidatesTokenCount"}.get(wire, "output_tokens")]
         assert made == first.made + second.made
         assert len(calls(wire, reply)) == 1
         match wire:
@@ -191,6 +194,9 @@ def test_the_answer_is_well_formed(wire: str, stream: bool, tmp_path: Path) -> N
                     "tool_calls", "assistant",
                 )  # fmt: skip
                 assert usage["total_tokens"] == usage["prompt_tokens"] + made
+            case "gemini":
+                assert reply["candidates"][0]["finishReason"] == "STOP"
+                assert usage["totalTokenCount"] == usage["promptTokenCount"] + made
             case _:
                 assert (reply["status"], len(reply["output"])) == ("completed", 3)
                 assert usage["total_tokens"] == usage["input_tokens"] + made
@@ -224,6 +230,10 @@ def test_the_events_are_in_order(wire: str, tmp_path: Path) -> None:
                 assert sum("role" in each for each in deltas) == 1
                 reasons = [each["choices"][0].get("finish_reason") for each in events if each["choices"]]
                 assert [each for each in reasons if each] == ["stop"]
+            case "gemini":
+                reasons = [each["candidates"][0].get("finishReason") for each in events]
+                assert reasons[-1] == "STOP"
+                assert not any(reasons[:-1])
             case _:
                 numbers = [each["sequence_number"] for each in events]
                 assert numbers == list(range(len(events)))
@@ -236,7 +246,8 @@ def test_the_events_are_in_order(wire: str, tmp_path: Path) -> None:
 
 
 FORCED: dict[str, Any] = {
-    "anthropic": {"type": "any"}, "chat": "required", "responses": "required",
+    "anthropic": {"tool_choice": {"type": "any"}}, "chat": {"tool_choice": "required"},
+    "responses": {"tool_choice": "required"}, "gemini": {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
 }  # fmt: skip
 
 
@@ -245,7 +256,7 @@ def test_a_forced_choice_ends_in_a_call_of_the_client(wire: str, tmp_path: Path)
     """Even if the model calls our tools as long as it can: the client asked for a call of its own."""
 
     def script(asked: Asked) -> Answer:
-        if not asked.body.get("tool_choice"):
+        if not (asked.body.get("tool_choice") or asked.body.get("toolConfig")):
             return answer(call("read", {"path": f"f{len(asked.body[LISTS[wire]])}"})) if swept(asked) else answer("Go.")
         names = asked_names(asked)
         return answer(call("recall", {"query": "a"})) if "recall" in names else answer(call("read", {"path": "own"}))
@@ -257,7 +268,7 @@ def test_a_forced_choice_ends_in_a_call_of_the_client(wire: str, tmp_path: Path)
         talk = make(through, wire, False)
         talk.say("Read them all.")
         talk.list.append({"role": "user", "content": "Once more."})
-        reply = talk.ask(tool_choice=FORCED[wire])
+        reply = talk.ask(**FORCED[wire])
         assert [name for _, name, _ in calls(wire, reply)] == ["read"]
         check(through, talk)
 
@@ -292,12 +303,14 @@ def test_a_client_with_a_tool_of_our_name(wire: str, tmp_path: Path) -> None:
     its = {key: "expand" if value == "read" else value for key, value in TOOLS[wire].items()}
     if wire == "chat":
         its = TOOLS["chat"] | {"function": TOOLS["chat"]["function"] | {"name": "expand"}}
+    if wire == "gemini":
+        its = {"functionDeclarations": [TOOLS["gemini"]["functionDeclarations"][0] | {"name": "expand"}]}
 
     def script(asked: Asked) -> Answer:
         return answer("Done.") if "recall" in asked_names(asked) else answer(call("expand", {"path": "a"}))
 
     with Through(tmp_path, script, window=WINDOW) as through:
-        talk = make(through, wire, False, tools=[its], model=MODELS[wire])
+        talk = make(through, wire, False, tools=[its])
         assert talk.say("Read them all.") == "Done."
         assert asked_names(through.upstream.calls[-1]) == ["expand", "recall", "look"]
         assert through.upstream.invalid == []

@@ -10,7 +10,7 @@ import pytest
 from agent_shapes import SHAPES, WIRES
 from serve_process import ServeProcess
 from test_proxy_cache import as_blocks
-from through_proxy import HEADERS, LISTS, PATHS, TOOLS, Json, Talk, Through, asked_names
+from through_proxy import HEADERS, LISTS, PATHS, TALKERS, TOOLS, Json, Talk, Through, asked_names
 from upstream import Asked, Upstream
 from upstream_script import Answer, Block, answer, call, think
 
@@ -138,7 +138,7 @@ def test_where_a_strategy_lowers_nothing_there_is_no_look(tmp_path: Path) -> Non
         assert tools == {("read", *OURS), ("read", *OURS, "expand", "recall")}
 
 
-@pytest.mark.parametrize("wire", PATHS)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_without_apps_nothing_changes(wire: str, tmp_path: Path) -> None:
     """Requests go up byte for byte; so do those without tools, such as for a title, if there are apps."""
     with Through(tmp_path, lambda asked: answer("Fine."), apps=()) as through:
@@ -162,7 +162,7 @@ def test_text_stays_text(tmp_path: Path) -> None:
             assert session.windows.live() == []
 
 
-@pytest.mark.parametrize("wire", PATHS)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_a_mixed_answer(wire: str, tmp_path: Path) -> None:
     """The client carries out its own call and never sees ours; the next request shows the window after both."""
     steps = [answer("Both.", act("add", text="milk"), call("read", {"path": "own"})), answer("Done.")]

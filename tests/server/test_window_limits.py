@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from far_network import far_proxy
-from through_proxy import HEADERS, PATHS, Talk, Through
+from through_proxy import HEADERS, TALKERS, Talk, Through
 from upstream_script import answer, fail
 
 WORDS = "The valve of the second pump opens at noon, and the third one an hour later. "
@@ -85,7 +85,7 @@ def test_only_a_list_of_models_is_read_as_one(tmp_path: Path) -> None:
         assert network.sent[-1].content == body
 
 
-@pytest.mark.parametrize("wire", PATHS)
+@pytest.mark.parametrize("wire", TALKERS)
 def test_a_head_that_does_not_fit_is_said_once_in_one_line(
     wire: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

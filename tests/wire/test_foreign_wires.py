@@ -143,7 +143,7 @@ def test_installed_and_registered_wires_are_equal(monkeypatch: pytest.MonkeyPatc
 def test_what_cannot_be_read_names_every_format() -> None:
     """Those that this program has registered too."""
     registry.register(make())
-    with pytest.raises(BadInput, match="in a known format: openai, anthropic, responses, mine"):
+    with pytest.raises(BadInput, match="in a known format: openai, anthropic, responses, gemini, mine"):
         wire.read_reply({"odd": 1})
 
 

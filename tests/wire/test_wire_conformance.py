@@ -20,15 +20,15 @@ from sightline.testing import MemoryStore, check_wire
 from sightline.values import foreign_code
 from sightline.values.items import Call, Message, Role, Text, Usage
 from sightline.view.replay.formats import read_recording
-from sightline.wire import anthropic, openai_chat, openai_responses, registry
+from sightline.wire import anthropic, gemini, openai_chat, openai_responses, registry
 
 Json = dict[str, Any]
-EXAMPLE = Path(__file__).parents[2] / "examples" / "gemini_wire.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "converse_wire.py"
 
 
 def load_example() -> ModuleType:
     """The module of the example, which no package contains."""
-    spec = importlib.util.spec_from_file_location("gemini_wire", EXAMPLE)
+    spec = importlib.util.spec_from_file_location("converse_wire", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,8 +36,23 @@ def load_example() -> ModuleType:
     return module
 
 
-gemini: Any = load_example()
+converse: Any = load_example()
 REPLY: Json = {
+    "output": {
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2ln"}}},
+                {"text": "hi"},
+                {"toolUse": {"toolUseId": "call 1", "name": "look", "input": {"at": "a"}}},
+                {"toolUse": {"toolUseId": "call 1", "name": "look", "input": {}}},
+            ],
+        }
+    },
+    "stopReason": "tool_use",
+    "usage": {"inputTokens": 9, "outputTokens": 2, "cacheReadInputTokens": 4},
+}
+CONTENTS: Json = {
     "candidates": [
         {
             "content": {
@@ -52,17 +67,20 @@ REPLY: Json = {
             "finishReason": "STOP",
         }
     ],
-    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2, "cachedContentTokenCount": 4},
+    "usageMetadata": {
+        "promptTokenCount": 9, "candidatesTokenCount": 2, "thoughtsTokenCount": 5, "cachedContentTokenCount": 4,
+        "totalTokenCount": 16,
+    },
     "modelVersion": "gemini-3",
-}
+}  # fmt: skip
 
 
 @pytest.fixture
 def registered() -> Iterator[None]:
     """The example, registered for one test."""
-    registry.register(gemini)
+    registry.register(converse)
     yield
-    del registry.REGISTERED["gemini"]
+    del registry.REGISTERED["converse"]
 
 
 DETAILS = {"cached_tokens": 7}
@@ -78,13 +96,21 @@ CACHED: dict[str, Json] = {
             "output_tokens": 40,
         }
     },
-    "gemini": REPLY,
+    "gemini": CONTENTS,
+    "converse": REPLY,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("module", "reply"), [(openai_chat, CHAT), (openai_responses, RESPONSE), (anthropic, MESSAGE), (gemini, REPLY)]
+    ("module", "reply"),
+    [
+        (openai_chat, CHAT),
+        (openai_responses, RESPONSE),
+        (anthropic, MESSAGE),
+        (gemini, CONTENTS),
+        (converse, REPLY),
+    ],
 )
 def test_our_wires_and_the_example_pass(module: Any, reply: Json) -> None:
     """Every guarantee holds, registered or not."""
@@ -97,48 +123,44 @@ def test_our_wires_and_the_example_pass(module: Any, reply: Json) -> None:
 def test_a_registered_wire_is_found_everywhere(registered: None) -> None:
     """By its name, and by whoever is given messages, a reply or tools: nothing else had to be told."""
     with Session(MemoryStore("s")) as session:
-        session.tools([{"functionDeclarations": [{"name": "look", "parameters": {"type": "object"}}]}])
+        session.tools([{"toolSpec": {"name": "look", "inputSchema": {"json": {"type": "object"}}}}])
         session.system("be brief")
-        session.extend([{"role": "user", "parts": [{"text": "where?"}]}])
+        session.extend([{"role": "user", "content": [{"text": "where?"}]}])
         session.reply(REPLY)
         for number in (1, 2):
-            session.tool_result("look", f"here {number}")
+            session.tool_result("call 1", f"here {number}")
         payload = session.compose(Budget(8_000))
-    request = payload.write("gemini")
-    assert "gemini" in registry.names()
-    assert request["systemInstruction"] == {"parts": [{"text": "be brief"}]}
-    assert {tool["name"] for tool in request["tools"][0]["functionDeclarations"]} >= {"look"}
-    asked, answered, results = request["contents"]
-    assert asked == {"role": "user", "parts": [{"text": "where?"}]}
-    assert [part["functionCall"]["id"] for part in answered["parts"][2:]] == ["look", "look_2"]
-    assert answered["parts"][2]["thoughtSignature"] == "c2ln"
-    assert [part["functionResponse"]["response"] for part in results["parts"]] == [
-        {"output": "here 1"},
-        {"output": "here 2"},
+    request = payload.write("converse")
+    assert "converse" in registry.names()
+    assert request["system"] == [{"text": "be brief"}]
+    assert {tool["toolSpec"]["name"] for tool in request["toolConfig"]["tools"]} >= {"look"}
+    asked, answered, results = request["messages"]
+    assert asked == {"role": "user", "content": [{"text": "where?"}]}
+    assert answered["content"][0] == REPLY["output"]["message"]["content"][0]
+    assert [block["toolUse"]["toolUseId"] for block in answered["content"][2:]] == ["call_1", "call_1_2"]
+    assert [block["toolResult"]["content"] for block in results["content"]] == [
+        [{"text": "here 1"}],
+        [{"text": "here 2"}],
     ]
     assert payload.openai()["messages"][2]["content"] == "hi"  # and every other format has the same conversation
 
 
 def test_a_reply_of_a_registered_wire_is_read(registered: None) -> None:
-    """With its model, usage and end."""
+    """With its usage and end."""
     message = wire.read_reply(REPLY)
-    assert (message.model, message.usage) == ("gemini-3", Usage(9, 2, 4))
+    assert message.usage == Usage(13, 2, 4)
     assert next(part for part in message.parts if isinstance(part, Text | Call)) == Text("hi")
-    cut = REPLY | {"candidates": [REPLY["candidates"][0] | {"finishReason": "MAX_TOKENS"}]}
-    assert [wire.why_ended(each) for each in (REPLY, cut, {"promptFeedback": {"blockReason": "SAFETY"}})] == [
-        "",
-        "length",
-        "refused",
-    ]
+    ends = [wire.why_ended(REPLY | {"stopReason": word}) for word in ("tool_use", "max_tokens", "content_filtered")]
+    assert ends == ["", "length", "refused"]
 
 
 def test_a_registered_wire_can_be_named_on_the_command_line(registered: None) -> None:
     """Recordings in its format are replayed and sessions exported, though the help lists only ours."""
-    assert FormatChoice(last="jsonl").convert("gemini", None, None) == "gemini"
-    assert list(FormatChoice().choices) == ["openai", "anthropic", "responses"]
+    assert FormatChoice(last="jsonl").convert("converse", None, None) == "converse"
+    assert list(FormatChoice().choices) == ["openai", "anthropic", "responses", "gemini"]
     with pytest.raises(click.BadParameter, match="'other' is not one of"):
         FormatChoice().convert("other", None, None)
-    recording = read_recording(b'[{"parts": [{"text": "hi"}]}]', "gemini")
+    recording = read_recording(b'[{"role": "user", "content": [{"text": "hi"}]}]', "converse")
     assert recording.messages == (Message(Role.USER, (Text("hi"),)),)
 
 
@@ -174,9 +196,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
 def test_an_installed_wire_needs_no_registration(install: Callable[..., None]) -> None:
     """Its messages are recognised and its name is known, as soon as its package is installed."""
-    install(Offer("gemini", gemini))
-    assert registry.names() == ["openai", "anthropic", "responses", "gemini"]
-    assert wire.read_messages([{"role": "model", "parts": [{"text": "hi"}]}]) == [
+    install(Offer("converse", converse))
+    assert registry.names() == ["openai", "anthropic", "responses", "gemini", "converse"]
+    assert wire.read_messages([{"role": "assistant", "content": [{"text": "hi"}]}]) == [
         Message(Role.ASSISTANT, (Text("hi"),))
     ]
     assert plain_reply() == "hi"
@@ -190,17 +212,17 @@ def plain_reply() -> str:
 @pytest.mark.parametrize(
     ("offers", "said"),
     [
-        ((), "unknown format 'other'; choose one of openai, anthropic, responses"),
+        ((), "unknown format 'other'; choose one of openai, anthropic, responses, gemini"),
         ((Offer("other", ImportError("no module")),), "cannot be loaded"),
         ((Offer("other", SimpleNamespace(NAME="other")),), "has no LIST"),
-        ((Offer("other", gemini), type("Twin", (Offer,), {})("other", gemini)), None),
+        ((Offer("other", converse), type("Twin", (Offer,), {})("other", converse)), None),
     ],
 )
 def test_what_is_no_wire_is_refused(install: Callable[..., None], offers: tuple[Offer, ...], said: str | None) -> None:
     """The error says what is missing; two entry points of the same value are one."""
     install(*offers)
     if said is None:
-        assert registry.wire("other") is gemini
+        assert registry.wire("other") is converse
         return
     with pytest.raises(BadInput, match=said):
         registry.wire("other")

@@ -8,15 +8,22 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 _LAUNCHERS = frozenset({"npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "env"})
+_MOST_WORDS = 6  # of a launcher, before the arguments of what it starts
 _BEFORE_A_PACKAGE = frozenset({"dlx", "exec", "x", "run", "--"})  # words of a launcher, besides its options
-_CODEX_PACKAGE = "@openai/codex"
+_CODEX_PACKAGE, _GEMINI_PACKAGE = "@openai/codex", "@google/gemini-cli"
+_GEMINI_KEYS = ("gemini-api-key", "gateway")  # ways of Gemini CLI to log in with which it reads an address
 
 
 def addresses(address: str) -> dict[str, str]:
     """Return the variables from which agents and SDKs read another address than the provider's."""
     openai = f"{address}/openai/v1"
-    return {"ANTHROPIC_BASE_URL": f"{address}/anthropic", "OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai}
+    return {
+        "ANTHROPIC_BASE_URL": f"{address}/anthropic", "OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai,
+        "GOOGLE_GEMINI_BASE_URL": f"{address}/gemini",
+    }  # fmt: skip
 
 
 def environment(address: str, variables: Mapping[str, str]) -> dict[str, str]:
@@ -41,11 +48,35 @@ def with_address(command: Sequence[str], address: str, variables: Mapping[str, s
     return [*command[:at], *options, *command[at:]]
 
 
+def gemini_without_key(command: Sequence[str], variables: Mapping[str, str]) -> Path | None:
+    """Return the settings of Gemini CLI, if this is it and they do not say that it has an API key.
+
+    With the login of a Google account it asks another server of Google, and with none it does not begin.
+    """
+    home = variables.get("GEMINI_CLI_HOME") or variables.get("HOME", "")
+    settings = Path(home) / ".gemini" / "settings.json"
+    if not any(
+        _is_program(word, "gemini", _GEMINI_PACKAGE) for word in command[: _MOST_WORDS if _starts(command) else 1]
+    ):
+        return None
+    try:
+        chosen = msgspec.json.decode(settings.read_bytes())["security"]["auth"]["selectedType"]
+    except (FileNotFoundError, LookupError, TypeError):
+        chosen = ""
+    except (OSError, msgspec.DecodeError):  # it has comments, say: the choice may be there
+        return None
+    return None if chosen in _GEMINI_KEYS else settings
+
+
+def _starts(command: Sequence[str]) -> bool:
+    return Path(command[0]).name in _LAUNCHERS
+
+
 def _after_codex(command: Sequence[str]) -> int:
     """Return where Codex's own arguments begin: after it, or what starts it and its name; 0: it is no Codex."""
     if _is_codex(command[0]):
         return 1
-    if Path(command[0]).name not in _LAUNCHERS:
+    if not _starts(command):
         return 0
     for at, word in enumerate(command[1:], 1):
         if _is_codex(word):
@@ -57,8 +88,12 @@ def _after_codex(command: Sequence[str]) -> int:
 
 
 def _is_codex(word: str) -> bool:
-    """Whether a word names Codex: by its own name, its package, or a link to it under another name."""
-    if word == _CODEX_PACKAGE or word.startswith(f"{_CODEX_PACKAGE}@"):
+    return _is_program(word, "codex", _CODEX_PACKAGE)
+
+
+def _is_program(word: str, name: str, package: str) -> bool:
+    """Whether a word names a program: by its own name, its package, or a link to it under another name."""
+    if word == package or word.startswith(f"{package}@"):
         return True
     place = Path(os.path.realpath(shutil.which(word) or word))
-    return "codex" in (Path(word).stem, place.stem) or _CODEX_PACKAGE in place.as_posix()
+    return name in (Path(word).stem, place.stem) or package in place.as_posix()

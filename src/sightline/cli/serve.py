@@ -20,7 +20,7 @@ import click
 from msgspec.structs import replace
 
 from sightline.cli.addresses import is_every, is_free, outer_address, page_address
-from sightline.cli.agent_command import environment, with_address
+from sightline.cli.agent_command import environment, gemini_without_key, with_address
 from sightline.cli.named_apps import apps_option, find_apps
 from sightline.cli.options import Place, Seconds, place, shared_options
 from sightline.cli.phrases import Phrases
@@ -51,8 +51,8 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
                  "something has to be shortened, requests go up byte for byte.  [default: what the project has chosen, "
                  f"else {DEFAULT}]"),
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
-                 "anthropic=https://… or openai=https://…/v1. Without it, ANTHROPIC_BASE_URL and OPENAI_BASE_URL, else "
-                 "the providers themselves."),
+                 "anthropic=https://…, openai=https://…/v1 or gemini=https://…. Without it, ANTHROPIC_BASE_URL, "
+                 "OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, else the providers themselves."),
     apps_option,
 )  # fmt: skip
 
@@ -198,9 +198,9 @@ def serve(
 def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
 
-    The command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, keeps its terminal and its signals, and its exit status is
-    the one of `wrap`. Codex gets the address as an option, because it does not read the variable; it uses
-    OPENAI_API_KEY, or the login that it has itself.
+    The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, keeps its terminal and its
+    signals, and its exit status is the one of `wrap`. Codex gets the address as an option, because it does not read
+    the variable; it uses OPENAI_API_KEY, or the login that it has itself.
 
     With --apps the model has windows, such as a to-do list that outlives every compaction. Without, requests go up byte
     for byte while they fit.
@@ -214,6 +214,8 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
+    if settings := gemini_without_key(command, os.environ):
+        print_text(error_console(), here.words("wrap gemini key", path=settings), "bold")
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
     config = _config(here, "127.0.0.1", options, token.hashed)
     listener, totals = make_listener(replace(config, stores=here.database))

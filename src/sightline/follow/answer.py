@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sightline.follow.replies import Json, add_output, count_output
+from sightline.follow.replies import Json, add_output, call_name, count_output, parts_of_chunk
 from sightline.values.decoders import decode_piece, encode_piece
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")  # ends an event
@@ -67,7 +67,9 @@ def _value(raw: bytes) -> Json | None:
 
 def filter_of(wire: str, own: Collection[str]) -> Filter:
     """Return the filter for a format. `own`: the names of our tools."""
-    kinds: dict[str, Any] = {"anthropic": MessagesFilter, "openai": ChatFilter, "responses": ResponsesFilter}
+    kinds: dict[str, Any] = {
+        "anthropic": MessagesFilter, "openai": ChatFilter, "responses": ResponsesFilter, "gemini": ContentsFilter,
+    }  # fmt: skip
     made: Filter = kinds[wire](frozenset(own)) if own or wire == "responses" else PlainFilter()
     return made
 
@@ -112,7 +114,8 @@ class PlainFilter:
 
     def show(self, value: Json | None, raw: bytes) -> bytes:
         """See `Filter.show`."""
-        if self._kept or (value is None and b"[DONE]" in raw) or (value or {}).get("type") == "message_stop":
+        is_end = (value or {}).get("type") == "message_stop" or _has_ended(value)
+        if self._kept or (value is None and b"[DONE]" in raw) or is_end:
             self._kept.append(raw)
             return b""
         return raw
@@ -351,3 +354,65 @@ class ResponsesFilter:
         response = add_output(response, self._output)
         response = response | {"id": self._id or response.get("id"), "output": self._items}
         return self._counted(value | {"response": response}, b"")
+
+
+# ---------------------------------------------------------------------- Gemini's contents
+
+
+def _has_ended(value: Json | None) -> bool:
+    """Whether a chunk of Gemini's says why the answer ends."""
+    match value:
+        case {"candidates": [{"finishReason": str()}, *_]}:
+            return True
+        case _:
+            return False
+
+
+class ContentsFilter:
+    """Of the chunks of Gemini's contents: each is a whole response with some parts."""
+
+    def __init__(self, own: frozenset[str]) -> None:
+        self._own, self._hides = own, False
+        self._output = 0  # tokens of the calls before this one
+        self._ends: list[tuple[Json | None, bytes]] = []
+
+    def show(self, value: Json | None, raw: bytes) -> bytes:
+        """See `Filter.show`."""
+        if value is None or "error" in value:
+            return raw
+        parts = parts_of_chunk(value)
+        visible = [part for part in parts if not isinstance(part, dict) or call_name(part) not in self._own]
+        self._hides = self._hides or len(visible) < len(parts)
+        is_end = bool(self._ends) or _has_ended(value)
+        if not self._hides:  # else another call of the model may follow, and what this one says comes first
+            if is_end:
+                self._ends.append((value, raw))
+            return b"" if is_end else raw
+        if is_end:
+            self._ends.append((_with_parts(value, []), b""))
+        if not visible:
+            return b""
+        shown = _with_parts(value, visible)
+        shown["candidates"][0].pop("finishReason", None)
+        return _event(shown, named=False)
+
+    def begin_next(self, own: frozenset[str]) -> None:
+        """See `Filter.begin_next`."""
+        self._output += max((count_output(value) for value, _ in self._ends if value), default=0)
+        self._own, self._ends = own, []
+
+    def end(self) -> bytes:
+        """See `Filter.end`."""
+        return b"".join(self._ended(value, raw) for value, raw in self._ends)
+
+    def _ended(self, value: Json | None, raw: bytes) -> bytes:
+        if raw and not self._output:
+            return raw
+        return _event(add_output(value or {}, self._output), named=False)
+
+
+def _with_parts(value: Json, parts: list[Any]) -> Json:
+    """Return a chunk with other parts."""
+    candidate = value["candidates"][0]
+    content = {"role": "model"} | (candidate.get("content") or {}) | {"parts": parts}
+    return value | {"candidates": [candidate | {"content": content}]}

@@ -110,18 +110,24 @@ class FollowedCall:
     def take(self, body: bytes) -> None:
         """Log an answer."""
         try:
-            reply = decode_mended(body, Json)
+            reply = decode_mended(body, Json | list[Json])
+            is_stopped = False
+            if isinstance(reply, list):
+                reply, is_stopped = _reply_of(reply)
+            if reply is None:
+                raise BadInput("the list has no reply")
             read_reply(reply)
         except Exception:  # nothing that could be logged
             self.is_stopped = True
             return
-        self.log(reply)
+        self.log(reply, stopped=is_stopped)
 
     def result(self, body: bytes) -> bytes:
         """Return what the program gets after the last answer, which has this body."""
         if self.is_stopped or not self.replies or (len(self.replies) == 1 and not self._count_calls()[0]):
             return body
-        return msgspec.json.encode(self._seen())
+        seen = self._seen()
+        return msgspec.json.encode([seen] if body.lstrip().startswith(b"[") else seen)
 
     # ------------------------------------------------------------------ an answer that is streamed
 
@@ -226,6 +232,14 @@ class FollowedCall:
     def _count_calls(self) -> tuple[int, int]:
         """Count the calls of our tools in the last reply, and the others."""
         return own_calls(self.request.format.wire, self.replies[-1], self._own) if self.replies else (0, 0)
+
+
+def _reply_of(chunks: list[Json]) -> tuple[Json | None, bool]:
+    """Return the reply that a list of chunks is, as Gemini streams without events, and whether it did not end."""
+    streamed = StreamedAnswer()
+    for chunk in chunks:
+        streamed.add(chunk)
+    return streamed.reply(), not streamed.finished
 
 
 class Exchange:

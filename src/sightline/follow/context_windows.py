@@ -34,7 +34,7 @@ _LIMITS = tuple(
         r"maximum (?:context|model) length (?:is|of) ",
         r"(?:>|\\u003e) ?",
         r"context (?:size|length|window|limit)(?: is| of)? \(?",
-        r"tokens allowed \(",
+        r"tokens allowed \(?",
         r"for model with ",
     )
 )
@@ -117,8 +117,10 @@ class ContextWindows(Struct):
 
     def serve(self, models: Any, account: str) -> None:
         """Note what a provider's list of models, or its description of one, says."""
-        for row in (rows_of(models) or [models])[:_MOST_LISTED]:
-            if isinstance(row, Mapping) and isinstance(name := row.get("id"), str) and (window := context_window(row)):
+        rows = rows_of(models) or rows_of(models, "models") or [models]
+        for row in [row for row in rows[:_MOST_LISTED] if isinstance(row, Mapping)]:
+            name = row.get("id") or str(row.get("name") or "").removeprefix("models/")  # Google's have a name only
+            if isinstance(name, str) and name and (window := context_window(row)):
                 _keep(self._served, (name, account), window)
 
     def tell(self, model: str, tokens: int) -> None:

@@ -1,11 +1,13 @@
-"""A request of an agent to its model: its parts in any of the three formats, and the conversation it belongs to.
+"""A request of an agent to its model: its parts in any of the four formats, and the conversation it belongs to.
 
 The messages stay bytes until the log needs one. So a request costs what is new in it: see `recent_requests`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
+from itertools import pairwise
 from secrets import token_bytes
 from typing import Any, NamedTuple
 
@@ -14,22 +16,24 @@ import msgspec
 from sightline.errors import BadInput
 from sightline.follow.message_list import digest_of
 from sightline.values.decoders import json_decoder, mend_escapes
-from sightline.values.items import Message, Role, plain_text
+from sightline.values.items import Call, Message, Role, plain_text
 from sightline.wire import read_messages
+from sightline.wire.gemini import SILENT_ID, camel, declared
 
 Json = dict[str, Any]
 
 # Headers by which agents name their session, the most specific first.
 _SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
-_ACCOUNT_HEADERS = ("authorization", "x-api-key", "api-key", "openai-organization", "openai-project")
+_ACCOUNT_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "openai-organization", "openai-project")
 _SECRET = token_bytes(32)  # of this process: digests of credentials mean nothing outside of it
 _HEAD_ROLES = ("system", "developer")
 # What may have more tokens than bytes. The last two are letters that no encoder escapes, so they may spell the others.
 _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
-          b'"container_upload', rb"\u006", rb"\u007")  # fmt: skip
+          b'"container_upload', b'"inline', rb"\u006", rb"\u007")  # fmt: skip
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
+_CALLS = re.compile(rb'"function_?[cC]all"')
 STEM = "proxy-"  # how the names of all conversations begin
 
 
@@ -40,6 +44,7 @@ class Format(NamedTuple):
     provider: str  # whose upstream gets it
     messages: str
     system: str  # besides the messages; empty: it is among them only
+    model: str = ""  # the path names it; empty: the body does
 
 
 FORMATS = {
@@ -47,7 +52,16 @@ FORMATS = {
     "/v1/responses": Format("responses", "openai", "input", "instructions"),
     "/v1/messages": Format("anthropic", "anthropic", "messages", "system"),
 }
-"""By path."""
+"""By path. Gemini's has the model in it: see `format_at`."""
+GEMINI = Format("gemini", "gemini", "contents", "systemInstruction")
+_GEMINI_PATH = re.compile(r"/v1/(?:models|tunedModels)/([^/:]+):(?:generate|streamGenerate)Content")
+
+
+def format_at(path: str) -> Format | None:
+    """Return the format of the requests that go to a path; None: they are no calls of a model."""
+    if (gemini := _GEMINI_PATH.fullmatch(path)) is not None:
+        return GEMINI._replace(model=gemini[1])
+    return FORMATS.get(path)
 
 
 class Pieces(NamedTuple):
@@ -109,7 +123,12 @@ class ModelRequest(NamedTuple):
 
     @property
     def model(self) -> str:
-        return str(self.fields.get("model") or "")
+        return self.format.model or str(self.fields.get("model") or "")
+
+    @property
+    def system(self) -> Any:
+        """What is the system prompt besides the messages."""
+        return field_of(self.fields, self.format.system) if self.format.system else None
 
     @property
     def tools(self) -> list[Any]:
@@ -119,22 +138,32 @@ class ModelRequest(NamedTuple):
     @property
     def output(self) -> int:
         """Tokens that the answer may have; 0: not said."""
-        told = [self.fields.get(name) for name in _LIMITS]
+        told = [self.fields.get(name) for name in _LIMITS] + [self._of_config("maxOutputTokens")]
         return next((limit for limit in told if type(limit) is int and limit > 0), 0)
 
     @property
     def takes_tools(self) -> bool:
         """Whether tools of ours may join: there are others already, and one answer comes."""
-        return bool(self.tools) and self.is_one_answer
+        is_gemini = self.format.wire == "gemini"  # it does not mix functions with tools of its own
+        tools = [tool for tool in self.tools if not is_gemini or (isinstance(tool, dict) and declared(tool))]
+        return bool(tools) and self.is_one_answer
 
     @property
     def is_one_answer(self) -> bool:
         """Whether one answer comes, and not several to choose from."""
-        return self.fields.get("n") in (None, 1)
+        return self.fields.get("n") in (None, 1) and self._of_config("candidateCount") in (None, 1)
+
+    def _of_config(self, name: str) -> Any:
+        """Return a field of Gemini's `generationConfig`."""
+        config = field_of(self.fields, "generationConfig") if self.format.wire == "gemini" else None
+        return field_of(config, name)
 
     @property
     def forces_call(self) -> bool:
         """Whether the answer must call some tool, whichever it is."""
+        if self.format.wire == "gemini":
+            calling = field_of(field_of(self.fields, "toolConfig"), "functionCallingConfig")
+            return bool(field_of(calling, "mode") == "ANY")
         choice = self.fields.get("tool_choice")
         return choice == "required" or (isinstance(choice, dict) and choice.get("type") == "any")
 
@@ -162,9 +191,11 @@ class ModelRequest(NamedTuple):
 
     def system_text(self) -> str:
         """Return the system prompt as text, to count and to log it."""
-        told = self.fields.get(self.format.system) if self.format.system else None
+        told = self.system
         listed = [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
-        read = [*read_messages(listed, "anthropic"), *read_all(self.format, self.head)]
+        contents = [told | {"role": "user"}] if isinstance(told, dict) and self.format.wire == "gemini" else []
+        read = [*read_messages(listed, "anthropic"), *read_messages(contents, "gemini")]
+        read += read_all(self.format, self.head)
         return "\n\n".join(text for message in read if (text := plain_text(message.parts)))
 
 
@@ -243,6 +274,29 @@ def _decode(format: Format, body: bytes) -> tuple[list[bytes], Json]:  # noqa: A
     return [msgspec.json.encode(message) for message in messages], fields
 
 
+def field_of(fields: Any, name: str) -> Any:
+    """Return a field that Google's servers take with capitals or with underscores."""
+    if not isinstance(fields, dict):
+        return None
+    return fields[name] if name in fields else next((fields[key] for key in fields if camel(key) == name), None)
+
+
+def check_told_apart(request: ModelRequest) -> None:
+    """Raise BadInput for calls of one function without ids in several of Gemini's contents, one after another.
+
+    A streamed chat of Google's SDK gives them back so. Which response belongs to which is lost if they are shortened.
+    """
+    for one, other in pairwise(request.listed if request.format.wire == "gemini" else ()):
+        if not (_CALLS.search(one) and _CALLS.search(other) and is_answer(one) and is_answer(other)):
+            continue
+        silent = [
+            {part.id for part in message.parts if isinstance(part, Call) and part.id.startswith(SILENT_ID)}
+            for message in read_all(request.format, [one, other])
+        ]
+        if set.intersection(*silent):
+            raise BadInput("calls of one function without ids stand in several contents: no response tells whose it is")
+
+
 def session_of(fields: Json, headers: Mapping[str, str]) -> str:
     """Return the id by which an agent names its session."""
     if named := next((headers[name] for name in _SESSION_HEADERS if headers.get(name)), ""):
@@ -273,7 +327,7 @@ _kind = json_decoder(_Kind).decode
 def is_answer(message: bytes) -> bool:
     """Whether a message is an answer of a model, or part of one."""
     kind = _kind(message)
-    return kind.role == "assistant" or kind.type not in ("message", None)
+    return kind.role in ("assistant", "model") or kind.type not in ("message", None)
 
 
 def is_head(message: bytes) -> bool:

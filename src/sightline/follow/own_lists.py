@@ -31,7 +31,9 @@ def newest_list(format: Format, messages: Sequence[bytes]) -> str:  # noqa: A002
 
 def may_have_list(message: bytes) -> bool:
     """Whether a message is worth reading: most have no such list, and reading takes longer than looking."""
-    return any(mark in message for mark in _MARKS) and (b'"assistant"' in message or b"_call" in message)
+    return any(mark in message for mark in _MARKS) and (
+        b'"assistant"' in message or b"_call" in message or b'"functionCall"' in message
+    )
 
 
 def is_list(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Whole replies of the three formats: the calls of our tools in them, and the one that a client sees of several."""
+"""Whole replies of the four formats: the calls of our tools in them, and the one that a client sees of several."""
 
 from collections.abc import Collection
 from typing import Any
@@ -9,14 +9,20 @@ from sightline.wire.streams import StreamedReply
 
 Json = dict[str, Any]
 
-_OUTPUT = ("output_tokens", "completion_tokens")
+_OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount")
+_TOTAL = ("total_tokens", "totalTokenCount")
 
 
 def count_output(value: Any) -> int:
     """Return the tokens of an answer, by its provider's count."""
-    usage = value.get("usage") if isinstance(value, dict) else None
+    usage = value.get(_usage_key(value)) if isinstance(value, dict) else None
+    thoughts = usage.get("thoughtsTokenCount") if isinstance(usage, dict) else 0  # Gemini's, counted apart
     counts = [usage.get(name) for name in _OUTPUT] if isinstance(usage, dict) else []
-    return next((count for count in counts if type(count) is int), 0)
+    return next((count for count in counts if type(count) is int), 0) + (thoughts if type(thoughts) is int else 0)
+
+
+def _usage_key(value: Json) -> str:
+    return "usageMetadata" if "usageMetadata" in value else "usage"
 
 
 def add_output(value: Json, more: int) -> Json:
@@ -24,16 +30,17 @@ def add_output(value: Json, more: int) -> Json:
 
     Its input is that of the last call, because by this clients know how full the context window is.
     """
-    usage = value.get("usage")
+    key = _usage_key(value)
+    usage = value.get(key)
     if not more or not isinstance(usage, dict):
         return value
-    counts = {name: usage.get(name) for name in (*_OUTPUT, "total_tokens")}
-    return value | {"usage": usage | {name: count + more for name, count in counts.items() if isinstance(count, int)}}
+    counts = {name: usage.get(name) for name in (*_OUTPUT, *_TOTAL)}
+    return value | {key: usage | {name: count + more for name, count in counts.items() if isinstance(count, int)}}
 
 
 def own_calls(wire: str, reply: Json, own: Collection[str]) -> tuple[int, int]:
     """Count the calls of our tools in a reply, and the other calls."""
-    names = [_call_name(piece) for piece in _pieces(wire, reply)]
+    names = [call_name(piece) for piece in _pieces(wire, reply)]
     ours = sum(name in own for name in names if name is not None)
     return ours, sum(name is not None for name in names) - ours
 
@@ -44,15 +51,19 @@ def merged(wire: str, replies: list[Json], own: Collection[str]) -> Json:
         return replies[0]
     last, visible = (
         replies[-1],
-        [piece for reply in replies for piece in _pieces(wire, reply) if _call_name(piece) not in {*own}],
+        [piece for reply in replies for piece in _pieces(wire, reply) if call_name(piece) not in {*own}],
     )
-    calls = any(_call_name(piece) is not None for piece in visible)
+    calls = any(call_name(piece) is not None for piece in visible)
     last = add_output(last, sum(map(count_output, replies[:-1])))
     if wire == "anthropic":
         reason = last.get("stop_reason")
         return last | {"content": visible, "stop_reason": "end_turn" if reason == "tool_use" and not calls else reason}
     if wire == "responses":
         return last | {"output": visible}
+    if wire == "gemini":
+        candidate = (last.get("candidates") or [{}])[0]
+        content = {"role": "model"} | (candidate.get("content") or {}) | {"parts": visible}
+        return last | {"candidates": [candidate | {"content": content}]}
     choice = (last.get("choices") or [{}])[0]
     contents = [_chat_message(reply).get("content") for reply in replies]
     text = "".join(content for content in contents if isinstance(content, str)) or None
@@ -69,9 +80,20 @@ def _pieces(wire: str, reply: Json) -> list[Json]:
             pieces = reply.get("content")
         case "responses":
             pieces = reply.get("output")
+        case "gemini":
+            pieces = parts_of_chunk(reply)
         case _:
             pieces = _chat_message(reply).get("tool_calls")
     return [piece for piece in pieces if isinstance(piece, dict)] if isinstance(pieces, list) else []
+
+
+def parts_of_chunk(value: Json) -> list[Any]:
+    """Return the parts of the first candidate of one of Gemini's replies, or of a chunk of it."""
+    match value:
+        case {"candidates": [{"content": {"parts": [*parts]}}, *_]}:
+            return parts
+        case _:
+            return []
 
 
 def _chat_message(reply: Json) -> Json:
@@ -82,9 +104,11 @@ def _chat_message(reply: Json) -> Json:
             return {}
 
 
-def _call_name(piece: Json) -> str | None:
+def call_name(piece: Json) -> str | None:
     """Return the name of the tool that a piece of a reply calls; None: it is no call."""
     match piece:
+        case {"functionCall": {"name": str(name)}}:
+            return name
         case {"type": "tool_use" | "function_call", "name": str(name)} | {"function": {"name": str(name)}}:
             return name
         case _:
@@ -121,10 +145,15 @@ class StreamedAnswer(StreamedReply):
 _ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",
                     413: "request_too_large", 429: "rate_limit_error"}  # fmt: skip
 
+_GOOGLE_STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
+                  429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}  # fmt: skip
+
 
 def error_body(provider: str, status: int, message: str, *, code: str = "sightline") -> Json:
     """Return an error of our own in a provider's shape."""
     if provider == "anthropic":
         return {"type": "error", "error": {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}}
+    if provider == "gemini":
+        return {"error": {"code": status, "message": message, "status": _GOOGLE_STATUS.get(status, "INTERNAL")}}
     kind = "requests" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}

@@ -23,7 +23,7 @@ from sightline.follow.context_windows import ContextWindow, ContextWindows, kept
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
-from sightline.follow.model_request import Format, Json, ModelRequest, has_media, sender_of
+from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, sender_of
 from sightline.follow.own_lists import hold_list, newest_list
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
@@ -31,7 +31,7 @@ from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder
 from sightline.plan import Budget
 from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
-from sightline.providers.catalog import PLACES
+from sightline.providers.catalog import GOOGLE, PLACES
 from sightline.session.attention import own_tools
 from sightline.session.session import Session
 from sightline.values.items import ToolDefinition, Usage
@@ -40,11 +40,12 @@ from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter
 from sightline.wire import read_reply, read_tools, registry
+from sightline.wire.gemini import camel, join_tools
 from sightline.wire.payload import Payload
 
 REMEMBERED = 256 * 1024 * 1024
-PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")}
-"""Their addresses: "anthropic" without /v1, "openai" with it, as the SDKs take them."""
+PROVIDERS = {name: PLACES[name].base_url for name in ("anthropic", "openai")} | {"gemini": GOOGLE}
+"""Their addresses: "anthropic" and "gemini" without a version, "openai" with /v1, as the SDKs take them."""
 INDEX = "index"  # work in the background: build what a search and a sweep need of a session
 SUMMARY = "summary"  # have a model summarise the oldest part of a session
 _ANSWER = 4_000  # tokens kept for the answer if the agent does not say how many it may have
@@ -142,6 +143,7 @@ class Turns:
             provider: Conversations(
                 lambda name, provider=provider: _open(settings, name, provider),  # type: ignore[misc]
                 most_open=_MOST_OPEN,
+                wire="gemini" if provider == "gemini" else "",
             )
             for provider in settings.upstreams
         }
@@ -230,6 +232,7 @@ class Turns:
             SessionNotFound, Unwritable: its log was deleted by another program; `closed` lets it begin anew.
             SightlineError: it cannot be read or does not fit; then it is passed on as it is.
         """
+        check_told_apart(request)
         with self._conversations[request.format.provider].use(request.name) as history:
             return retry_on_conflict(lambda: self._prepare(history, request, passed), history.refresh, _ATTEMPTS)
 
@@ -322,8 +325,7 @@ class Turns:
             if last and request.forces_call:  # it must be one of the client's tools
                 return self._compose(session, prepared, request, budget, ours=False)
             if last:
-                none: Any = {"type": "none"} if request.format.wire == "anthropic" else "none"
-                request = request._replace(fields=request.fields | {"tool_choice": none})
+                request = request._replace(fields=request.fields | _without_calls(request))
             return self._compose(session, prepared, request, budget)
 
     def expect(self, format: Format, prepared: Prepared, client_reply: Json, item: str) -> None:  # noqa: A002
@@ -383,7 +385,7 @@ class Turns:
         shortens = shortens or not windows or bool(offered(session.log.tools.definitions))
         joins = ours and self._settings.recall and (windows or request.takes_tools) and shortens
         recall = own_tools(session.strategy) if joins else ()
-        head = _Head(request.fields.get(request.format.system), request.head, request.tools, recall, windows)
+        head = _Head(request.system, request.head, request.tools, recall, windows)
         before = self._told.get(session)
         if before is not None and before.head == head:
             return before.own
@@ -535,7 +537,7 @@ def _body(request: ModelRequest, payload: Payload, own: Sequence[ToolDefinition]
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = request.format.wire
     fields: Json = dict(request.fields)
-    marked = sum(map(_count_markers, (fields.get(request.format.system), request.tools, [fields])))
+    marked = sum(map(_count_markers, (request.system, request.tools, [fields])))
     messages = payload.messages_json(wire, breakpoints=4 - marked)
     if request.head:
         head = b"[" + b",".join(request.head)
@@ -543,10 +545,23 @@ def _body(request: ModelRequest, payload: Payload, own: Sequence[ToolDefinition]
     fields[request.format.messages] = msgspec.Raw(messages)
     if own:
         written = registry.wire(wire).write_head((), own, first=None, cached=False, output=0)
-        fields["tools"] = [*request.tools, *written.arguments["tools"]]
+        ours = written.arguments["tools"]
+        fields["tools"] = join_tools(request.tools, ours) if wire == "gemini" else [*request.tools, *ours]
     if cache_key:
         fields.setdefault("prompt_cache_key", cache_key)
     return msgspec.json.encode(fields)
+
+
+def _without_calls(request: ModelRequest) -> Json:
+    """Return the field by which a request forbids calls."""
+    match request.format.wire:
+        case "anthropic":
+            return {"tool_choice": {"type": "none"}}
+        case "gemini":
+            key = next((key for key in request.fields if camel(key) == "toolConfig"), "toolConfig")
+            return {key: {"functionCallingConfig": {"mode": "NONE"}}}
+        case _:
+            return {"tool_choice": "none"}
 
 
 def _count_markers(value: Any) -> int:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from sightline.providers.prices import Price
 
@@ -46,26 +46,29 @@ PLACES = {
 }
 
 OPENAI_HOST = "api.openai.com"
+GOOGLE = "https://generativelanguage.googleapis.com"  # for Gemini's own protocol
 CHATGPT = "https://chatgpt.com/backend-api/codex"  # where Codex's own login is good, and not at the address above
 
 _KEY_HOSTS = {
     "sk-ant-": "anthropic.com", "sk-proj-": "openai.com", "sk-svcacct-": "openai.com", "sk-admin-": "openai.com",
-    "sk-or-": "openrouter.ai", "gsk_": "groq.com", "AIza": "googleapis.com",
+    "sk-or-": "openrouter.ai", "gsk_": "groq.com", "AIza": "googleapis.com", "ya29.": "googleapis.com",
 }  # fmt: skip
 """To whose hosts a key belongs, by its beginning, where that is unmistakable."""
 _OWNERS = {*_KEY_HOSTS.values(), "chatgpt.com"}
 _PLACE_HOSTS = {urlsplit(place.base_url).hostname for place in PLACES.values() if not place.title}
 
 
-_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _BETWEEN_KEYS = re.compile(r"[\s,]+")  # the comma is between two headers of one name
 
 
-def key_hosts(headers: Mapping[str, str]) -> set[str]:
-    """Return whose hosts the keys in these headers belong to, as far as their form says it."""
+def key_hosts(headers: Mapping[str, str], query: str = "") -> set[str]:
+    """Return whose hosts the keys in these headers and this query belong to, as far as their form says it."""
     words = [word for name in _KEY_HEADERS for word in _BETWEEN_KEYS.split(headers.get(name, ""))]
+    words += [value for _, value in parse_qsl(query)]
     hosts = {host for word in words for start, host in _KEY_HOSTS.items() if word.startswith(start)}
-    return hosts | ({"chatgpt.com"} if "chatgpt-account-id" in headers else set())
+    own = {"chatgpt-account-id": "chatgpt.com", "x-goog-api-key": "googleapis.com"}  # only one provider reads them
+    return hosts | {host for name, host in own.items() if headers.get(name)}
 
 
 def is_known_host(host: str) -> bool:

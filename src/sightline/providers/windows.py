@@ -44,10 +44,17 @@ WINDOWS = {
     "qwen3-coder-plus": 1_000_000,
     "qwen3-coder-flash": 1_000_000,
     "qwen3-max": 262_144,
+    "gemini-1.5-pro": 2_097_152,  # of input, as of all of these
+    "gemini-1.5-flash": 1_048_576,
+    "gemini-2.0-flash": 1_048_576,
+    "gemini-2.5-pro": 1_048_576,
+    "gemini-2.5-flash": 1_048_576,
+    "gemini-3-pro": 1_048_576,
+    "gemini-3-flash": 1_048_576,
 }
 """Tokens by the name of a model, to which a size, a date or a variant may be added; the longest match counts."""
 
-_GUESSED = ("claude-", "gpt-4", "gpt-5", "gpt-6", "deepseek", "llama", "qwen")
+_GUESSED = ("claude-", "gpt-4", "gpt-5", "gpt-6", "deepseek", "llama", "qwen", "gemini-")
 """How the names of families begin. Of one that is not known, the largest window of its family is taken: one that is
 too large ends when the provider refuses a request, and one that is too small shortens what would have fit."""
 
@@ -55,13 +62,14 @@ _ADDED = ("-", ":", "@")  # what stands between the name of a model and what is 
 _LONG = 1_000_000  # what Anthropic's clients ask for by a beta header
 _LONG_BETA = re.compile(r"\bcontext-1m-")
 
-# vLLM and SGLang; LM Studio, what is loaded before what the model could have; OpenRouter; Anthropic; others.
+# vLLM and SGLang; LM Studio, what is loaded before what the model could have; OpenRouter; Anthropic; Google; others.
 _KEYS = (
     "max_model_len",
     "loaded_context_length",
     "context_length",
     "context_window",
     "max_input_tokens",
+    "inputTokenLimit",
     "max_context_length",
     "n_ctx",
 )

@@ -12,7 +12,9 @@ from sightline.view.costs import PriceOf
 MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
 
-VARIABLES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+VARIABLES = {
+    "anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL", "gemini": "GOOGLE_GEMINI_BASE_URL",
+}  # fmt: skip
 """What the SDKs, and so most agents, read another address from."""
 
 

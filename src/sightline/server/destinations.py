@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import httpx2
 
 from sightline.errors import BadInput
-from sightline.follow.model_request import FORMATS, Format
+from sightline.follow.model_request import Format, format_at
 from sightline.providers.catalog import CHATGPT, OPENAI_HOST, is_below, is_known_host, key_hosts
 
 _VERSION = "v1"
@@ -26,12 +26,19 @@ _OWNERS = dict.fromkeys(("messages", "complete"), "anthropic") | dict.fromkeys(
      "assistants", "threads", "vector_stores", "batches", "uploads", "realtime", "evals", "containers",
      "conversations", "deployments"), "openai",
 )  # fmt: skip
-_HEADERS = dict.fromkeys(("anthropic-version", "anthropic-beta", "x-api-key"), "anthropic") | dict.fromkeys(
-    ("openai-organization", "openai-project", "openai-beta", "chatgpt-account-id"), "openai"
-)
-_HOSTS = {"anthropic": "anthropic.com", "openai": "openai.com"}  # to which a key of theirs belongs
+_HEADERS = {
+    **dict.fromkeys(("anthropic-version", "anthropic-beta", "x-api-key"), "anthropic"),
+    **dict.fromkeys(("openai-organization", "openai-project", "openai-beta", "chatgpt-account-id"), "openai"),
+    **dict.fromkeys(("x-goog-api-key", "x-goog-api-client", "x-goog-user-project"), "gemini"),
+}
+# To which a key of theirs belongs.
+_HOSTS = {"anthropic": "anthropic.com", "openai": "openai.com", "gemini": "googleapis.com"}
+_TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Google"}
 _PROGRAMS = re.compile(r"(anthropic|claude)|(openai|codex)", re.IGNORECASE)
-_GOOGLE = re.compile(r"v1(?:alpha|beta\d*|internal.*)|.*:[a-z]\w*(?:Contents?|Tokens)")
+_GOOGLE_VERSION = re.compile(r"v1(?:alpha|beta\d*)")
+_GOOGLE_METHOD = re.compile(r"[^:]+:[a-z]\w*")  # such as gemini-3-pro:countTokens
+_GOOGLE_USUAL = "v1beta"  # where a client names no version
+_OTHER_GOOGLE = re.compile(r"v1internal.*|projects|publishers")  # the login of Code Assist, and Vertex AI
 _AS_WRITTEN = "!$%&'()*+,;=:@-._~\"<>[]^`{|}"  # in a name of a path; all else is escaped, and what is escaped stays so
 _CREDENTIAL = re.compile(r"auth|key|token|secret|cookie|account", re.IGNORECASE)  # in the name of one
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -50,11 +57,13 @@ class Door(NamedTuple):
     owner: str = ""  # the provider whose protocol has such paths; empty: several have
     format: Format | None = None  # of a call of a model
     names: tuple[str, ...] = ()  # of the path after the address and the version, escaped as they came
-    is_versioned: bool = False
+    version: str = ""  # before these names
 
     @property
     def path(self) -> str:
         """The path by which a call of a model is known, however the client spelled it."""
+        if self.format is not None and self.format.model:
+            return f"/{_GOOGLE_USUAL}/models/{{model}}:{unquote(self.names[-1]).rpartition(':')[2]}"
         return f"/{_VERSION}/{'/'.join(self.names)}"
 
 
@@ -68,13 +77,19 @@ class Destination(NamedTuple):
 
 
 def read_door(path: str) -> Door:
-    """Return what a path says: as it came, with or without /v1, with double and trailing slashes."""
+    """Return what a path says: as it came, with or without a version, with double and trailing slashes."""
     names = [name for name in path.split("/") if name]
     address = names.pop(0) if names and names[0] in _HOSTS else ""
-    version = next((at for at, name in enumerate(names) if name != _VERSION), len(names))
-    door = Door(address, "", None, tuple(names[version:]), version > 0)
+    count = next((at for at, name in enumerate(names) if not _is_version(name)), len(names))
+    door = Door(address, "", None, tuple(names[count:]), names[count - 1] if count else "")
     owner = _OWNERS.get(door.names[0], "") if door.names else ""
-    return door._replace(owner=owner, format=FORMATS.get(door.path))
+    if _GOOGLE_VERSION.fullmatch(door.version) or _is_google(door.names):
+        owner = "gemini"
+    return door._replace(owner=owner, format=format_at(unquote(door.path)))
+
+
+def _is_version(name: str) -> bool:
+    return name == _VERSION or _GOOGLE_VERSION.fullmatch(name) is not None
 
 
 def provider_of(path: str, headers: Mapping[str, str]) -> str:
@@ -89,7 +104,9 @@ class Destinations:
     def __init__(self, upstreams: Mapping[str, str]) -> None:
         """Raises BadInput if one of them is no address to whose end a path can be put."""
         self._bases = {name: _base(address) for name, address in upstreams.items()}
-        self._is_one = len({(base.scheme, base.host, base.port) for base in self._bases.values()}) == 1
+        # One gateway for both, whose paths differ. Google's key is good at no other address than its own.
+        shared = [base for name, base in self._bases.items() if name != "gemini"]
+        self._is_one = len({(base.scheme, base.host, base.port) for base in shared}) == 1
         self._providers: OrderedDict[bytes, str] = OrderedDict()  # what was called with a credential, by its digest
         self._secret = token_bytes(32)
 
@@ -109,10 +126,10 @@ class Destinations:
             raise NoDestination(
                 "a path with ., .. or a control character in it leads out of the upstream's address: send it without"
             )
-        if (door.names and _GOOGLE.fullmatch(door.names[0])) or _is_google(door, headers):
+        if door.names and _OTHER_GOOGLE.fullmatch(door.names[0]):
             raise NoDestination(
-                "Gemini's own protocol is not spoken here, and its key goes nowhere else: let the agent call "
-                "Google directly, or use Google's OpenAI-compatible address as the upstream openai"
+                "Vertex AI and Gemini's login with a Google account are not spoken here, and their tokens go nowhere "
+                "else: let the agent use an API key of Google AI Studio (GEMINI_API_KEY)"
             )
         provider = self._provider(door, query, headers)
         address = self._address(provider, door, query, headers)
@@ -121,28 +138,31 @@ class Destinations:
         return Destination(provider, door.format, address, door.names[:1] == ("models",))
 
     def _provider(self, door: Door, query: str, headers: Mapping[str, str]) -> str:
-        if door.address and door.owner and door.address != door.owner and not self._is_one:
+        is_one = self._is_one and "gemini" not in (door.address, door.owner)
+        if door.address and door.owner and door.address != door.owner and not is_one:
             raise NoDestination(
-                f"this is the address for {_title(door.address)}, and /{door.names[0]} is a path of "
-                f"{_title(door.owner)}'s: give the client the address that ends in /{door.owner}"
+                f"this is the address for {_TITLES[door.address]}, and /{'/'.join(door.names[:1])} is a path of "
+                f"{_TITLES[door.owner]}'s: give the client the address that ends in /{door.owner}"
             )
-        provider = (self._is_one and door.owner) or door.address or door.owner or _by_headers(headers)
+        provider = (self._is_one and door.owner) or door.address or door.owner or _by_headers(headers, query)
         provider = provider or self._providers.get(self._digest(headers), "")
         if not provider and (self._is_one or not _has_credential(query, headers)):
             return "openai"
         if not provider:
             raise NoDestination(
                 "nothing says whose request this is, so its key is sent to nobody: give the client the address of "
-                "this server with /anthropic or /openai/v1 at its end"
+                "this server with /anthropic, /openai/v1 or /gemini at its end"
             )
         return provider
 
     def _address(self, provider: str, door: Door, query: str, headers: Mapping[str, str]) -> httpx2.URL:
+        if provider not in self._bases:
+            raise NoDestination(f"no upstream is set for {_TITLES[provider]}: its key goes nowhere else")
         base = self._bases[provider]
         is_login = "chatgpt-account-id" in headers
         if is_login and provider == "openai" and base.host == OPENAI_HOST:  # ChatGPT's login is good only there
             base = _base(CHATGPT)
-        foreign = sorted(owner for owner in key_hosts(headers) if not is_below(base.host, owner))
+        foreign = sorted(owner for owner in key_hosts(headers, query) if not is_below(base.host, owner))
         if foreign and is_known_host(base.host):  # a gateway at another host has keys of its own
             raise NoDestination(
                 f"the key of this request belongs to {foreign[0]}, and the upstream is {base.host}: it was not sent. "
@@ -150,9 +170,9 @@ class Destinations:
             )
         names = [quote(name, safe=_AS_WRITTEN) for name in door.names]
         own = [name for name in base.path.split("/") if name]
-        is_versioned = provider == "anthropic" and (door.is_versioned or door.format or door.owner)
-        if is_versioned and own[-1:] != [_VERSION]:  # the base that OpenAI's clients take has it already
-            own.append(_VERSION)
+        version = _version(provider, door)
+        if version and not (own and _is_version(own[-1])):  # the base that OpenAI's clients take has it already
+            own.append(version)
         if door.names[:1] == ("deployments",) and "openai" not in own:  # Azure's: /openai was read as the provider's
             own.append("openai")
         target = "/" + "/".join(own + names) + (f"?{quote(query, safe=_AS_WRITTEN + '/?')}" if query else "")
@@ -180,6 +200,14 @@ def _base(address: str) -> httpx2.URL:
     return base
 
 
+def _version(provider: str, door: Door) -> str:
+    """Return the version that stands before the names of a path at a provider."""
+    if provider == "gemini":
+        return door.version or ("" if door.names[:1] == ("upload",) else _GOOGLE_USUAL)
+    is_versioned = provider == "anthropic" and (door.version or door.format or door.owner)
+    return _VERSION if is_versioned else ""
+
+
 def _leads_up(name: str) -> bool:
     """Whether some server could read a name of a path as this folder or the one above, or as a line of its own."""
     for _ in range(_DEPTH):
@@ -189,25 +217,27 @@ def _leads_up(name: str) -> bool:
     return False
 
 
-def _is_google(door: Door, headers: Mapping[str, str]) -> bool:
-    is_method = bool(door.names) and door.names[0] == "models" and _GOOGLE.fullmatch(door.names[-1]) is not None
-    return is_method or "x-goog-api-key" in headers
+def _is_google(names: tuple[str, ...]) -> bool:
+    """Whether only Google has such a path: of one of its methods, or to send a file to."""
+    match names:
+        case ("models" | "tunedModels", name):
+            return _GOOGLE_METHOD.fullmatch(unquote(name)) is not None
+        case ("upload", version, *_):
+            return _is_version(version)
+        case _:
+            return False
 
 
 def _has_credential(query: str, headers: Mapping[str, str]) -> bool:
     return any(map(_CREDENTIAL.search, (unquote(query), *headers)))
 
 
-def _by_headers(headers: Mapping[str, str]) -> str:
-    """Return the one provider whose clients send such headers; empty if there is none, or several."""
+def _by_headers(headers: Mapping[str, str], query: str = "") -> str:
+    """Return the one provider whose clients send such headers or keys; empty if there is none, or several."""
     providers = {provider for name, provider in _HEADERS.items() if name in headers}
-    owners = key_hosts(headers)
+    owners = key_hosts(headers, query)
     providers |= {provider for provider, host in _HOSTS.items() if host in owners}
     if not providers:
         words = _PROGRAMS.findall(headers.get("user-agent", ""))
         providers = {"anthropic" if anthropic else "openai" for anthropic, _ in words}
     return providers.pop() if len(providers) == 1 else ""
-
-
-def _title(provider: str) -> str:
-    return {"anthropic": "Anthropic", "openai": "OpenAI"}.get(provider, provider)

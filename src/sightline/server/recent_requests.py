@@ -52,7 +52,7 @@ class RecentRequests:
         for recent in self._recent.values():
             request = recent.request
             opening = recent.ends[request.opening - 1]
-            if request.format is format and body.startswith(memoryview(request.body)[:opening]):
+            if request.format == format and body.startswith(memoryview(request.body)[:opening]):
                 same = _count_same(recent, body)
                 if same > count:
                     closest, count = recent, same

@@ -315,7 +315,7 @@ async def throw_body_away(rest: AsyncIterator[bytes]) -> None:
 def _told(path: str, headers: _Headers, refusal: Refusal) -> Mapping[str, object]:
     """Return the body of a refusal: in the provider's shape if the path is a provider's."""
     door = read_door(path)
-    if door.address or door.owner or door.is_versioned:
+    if door.address or door.owner or door.version:
         provider = provider_of(path, headers.mapping)
         return error_body(provider, refusal.status, f"{refusal.message}: {refusal.what_to_do}", code=refusal.type)
     return {"error": {"type": refusal.type, "message": refusal.message, "what_to_do": refusal.what_to_do}}

@@ -60,7 +60,7 @@ class Totals(Struct):
             usage = read_reply(reply).usage
         except BadInput:
             usage = None
-        prices: Profile = profile("anthropic" if reply.get("type") == "message" else "openai")
+        prices: Profile = profile(_provider_of(reply))
         self.calls += 1
         if prepared.limit.tokens:
             self.windows.pop(prepared.limit.model, None)
@@ -104,3 +104,8 @@ class Totals(Struct):
         """Count a request that got no answer of a model."""
         self.failed += 1
         self.failure = why
+
+
+def _provider_of(reply: Json) -> str:
+    """Return whose prices hold for a reply."""
+    return "anthropic" if reply.get("type") == "message" else "gemini" if "candidates" in reply else "openai"

@@ -24,6 +24,7 @@ REPLIES: dict[str, Json] = {
         "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}],
     },
     "anthropic": {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "hi"}]}, "finishReason": "STOP"}]},
 }
 NO_REPLIES: tuple[Any, ...] = (
     None, "hi", [], {}, {"role": "assistant", "content": "hi"}, {"error": {"message": "overloaded"}},

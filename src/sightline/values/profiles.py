@@ -58,6 +58,8 @@ PROFILES = {
         Profile("openai", prices=Prices(read=0.1, write=1.25), cache_seconds=1800),
         # Anthropic's vocabulary is not public: counts are corrected from the usage it reports.
         Profile("anthropic", margin=0.05, prices=Prices(read=0.1, write=1.25), cache_seconds=300),
+        # Its vocabulary is not public either. It caches by itself, and what is written costs what other input does.
+        Profile("gemini", margin=0.05, prices=Prices(read=0.1, write=1.0), cache_seconds=300),
         # A server on the user's own machine: the cache is memory, and prefill is the cost.
         Profile("local", prices=Prices(read=0.05, write=1.0), cache_seconds=3600, margin=0.05),
     )

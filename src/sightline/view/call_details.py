@@ -13,7 +13,10 @@ from sightline.view.call_values import CallDetails, CallDifference, CallRow, Cha
 from sightline.view.costs import PartCost, PriceOf, PromptCost, answer_cost, likely_usage, money_of, new_prices
 
 _MOST = 1000  # items of each list of a difference
-_WIRES = {"anthropic": "anthropic"}  # the format of a profile's provider, where it is not that of OpenAI
+_WIRES = {
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}  # the format of a profile's provider, where it is not that of OpenAI
 
 
 def call_details(

@@ -1,7 +1,7 @@
 """Reads and writes provider formats: payloads, messages, replies and tools. Nothing here calls a provider.
 
-Each format is a wire (see `wire.Wire`), a file of its own: `openai_chat`, `openai_responses`, `anthropic`, and those
-that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools`, `why_ended`,
+Each format is a wire (see `wire.Wire`), a file of its own: `openai_chat`, `openai_responses`, `anthropic`, `gemini`,
+and those that others register (see `registry`). Others import `read_messages`, `read_reply`, `read_tools`, `why_ended`,
 `is_block` and `view`, which find out the format themselves, `payload.Payload`, and `registry`.
 """
 

@@ -1,5 +1,6 @@
 """The payload of one model call: head, body and tail as neutral messages, written to a provider format on demand."""
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -75,8 +76,8 @@ class PrefixList(Sequence[T]):
 
 
 class Payload(Struct, frozen=True):
-    """The neutral messages of one model call. `json` writes them for a provider; `openai`, `responses` and `anthropic`
-    give the same as keyword arguments for an SDK.
+    """The neutral messages of one model call. `json` writes them for a provider; `openai`, `responses`, `anthropic` and
+    `gemini` give the same as keyword arguments for an SDK.
 
     The head is `system` and `tools`; `body` are the units in order, the newest user message included; `tail` are the
     live windows. A provider may cache up to each of `breakpoints`: n is after n messages of the body, 0 after the head.
@@ -116,8 +117,8 @@ class Payload(Struct, frozen=True):
     def json(self, wire: "str | Wire", **own: Any) -> bytes:
         """The request of this payload in a provider's format, as JSON. Takes time only for what is new in its session.
 
-        `wire`: "openai", "responses", "anthropic", another registered name, or a wire itself. Arguments of your own,
-        such as `model`, are part of the request, and win as for `write`.
+        `wire`: "openai", "responses", "anthropic", "gemini", another registered name, or a wire itself. Arguments of
+        your own, such as `model`, are part of the request, and win as for `write`.
 
         Raises:
             BadInput: there is no wire of this name, it is no wire, or it returns what no wire may; or an argument of
@@ -163,6 +164,14 @@ class Payload(Struct, frozen=True):
         """Keyword arguments for `client.messages.create`: system, messages, tools, with cache breakpoints set,
         `max_tokens`, and your own, as for `write`. Anthropic demands a limit: without an `output` it is 4,096."""
         return self.write("anthropic", **own)
+
+    def gemini(self, **own: Any) -> dict[str, Any]:
+        """Keyword arguments for `client.models.generate_content` of `google-genai`: contents, and the rest as `config`,
+        the token limit as its `maxOutputTokens`, and your own; a `config` of your own is added to this one.
+
+        What Google's server itself takes is `json("gemini")`. Raises BadInput as `write` does."""
+        arguments = _for_google_sdk(self.write("gemini"))
+        return arguments | own | {"config": arguments["config"] | dict(own.get("config") or {})}
 
 
 # ------------------------------------------------------------------ as a table for people
@@ -233,3 +242,22 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(
             text.rjust(width) if at in _RIGHT else text.ljust(width) for at, (text, width) in cells
         ).rstrip()
+
+
+# ------------------------------------------------------------------ for Google's SDK
+
+
+def _for_google_sdk(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `client.models.generate_content` for a request, with bytes where it has base64."""
+    contents, config = request.pop("contents"), request.pop("generationConfig", {})
+    for part in (part for content in contents for part in content["parts"]):
+        if isinstance(signature := part.get("thoughtSignature"), str):
+            part["thoughtSignature"] = _decoded(signature)
+        for inner in (part, *part.get("functionResponse", {}).get("parts", ())):
+            if "inlineData" in inner:
+                inner["inlineData"]["data"] = _decoded(inner["inlineData"]["data"])
+    return {"contents": contents, "config": request | config}
+
+
+def _decoded(base64: str) -> bytes:
+    return b64decode(base64 + "=" * (-len(base64) % 4), b"-_" if {"-", "_"} & {*base64} else None)

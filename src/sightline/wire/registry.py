@@ -13,12 +13,12 @@ from sightline.wire.wire import Reader, Wire
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from sightline.wire import anthropic, openai_chat, openai_responses
+    from sightline.wire import anthropic, gemini, openai_chat, openai_responses
 
-    _ARE_WIRES: tuple[Wire, ...] = (openai_chat, anthropic, openai_responses)  # so that their types are checked
+    _ARE_WIRES: tuple[Wire, ...] = (openai_chat, anthropic, openai_responses, gemini)  # so that their types are checked
 
 # Each is imported when it is first needed.
-OURS = {"openai": "openai_chat", "anthropic": "anthropic", "responses": "openai_responses"}
+OURS = {"openai": "openai_chat", "anthropic": "anthropic", "responses": "openai_responses", "gemini": "gemini"}
 
 GROUP = "sightline.wires"
 """The entry point group in which a package offers wires of its own: the wire's NAME, and a module or an object."""
@@ -123,7 +123,7 @@ def check(wire: object, where: str) -> None:
     if isinstance(wire, type):
         raise BadInput(f"{where} is a class; pass an object of it: {wire.__name__}()")
     if missing := [hook for hook in _HOOKS if not hasattr(wire, hook)]:
-        hint = "pass a name such as 'openai', 'responses' or 'anthropic', or an object that is a wire"
+        hint = "pass a name such as 'openai', 'responses', 'anthropic' or 'gemini', or an object that is a wire"
         raise BadInput(f"{where} has no {', '.join(missing)}; {hint}")
     for hook, kind in _KINDS.items():
         constant = getattr(wire, hook)

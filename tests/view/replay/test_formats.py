@@ -81,8 +81,8 @@ def test_what_is_no_recording_is_refused_with_the_place(data: bytes, told: str) 
 
 def test_an_unknown_format_is_refused_with_the_choices() -> None:
     """The names there are stand in the message."""
-    with pytest.raises(BadInput, match="auto, openai, anthropic, responses"):
-        read_recording(b"[]", "gemini")
+    with pytest.raises(BadInput, match="auto, openai, anthropic, responses, gemini"):
+        read_recording(b"[]", "converse")
 
 
 def kept(folder: Path) -> Session:

@@ -6,6 +6,7 @@ from typing import Any
 from sightline.values.decoders import join_halves
 from sightline.wire import common
 from sightline.wire.streams.chat import ChatChunks
+from sightline.wire.streams.contents import ContentChunks
 from sightline.wire.streams.messages import MessageEvents
 from sightline.wire.streams.pieces import Json, ReplyParts
 from sightline.wire.streams.responses import ResponseEvents
@@ -16,7 +17,10 @@ _MESSAGES = frozenset({
     "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
     "message_stop", "ping",
 })  # fmt: skip
-_ACCEPTED = "the chunks of a stream of openai (chat.completions, responses) or anthropic (messages), as they come"
+_CONTENTS = ("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata")
+_ACCEPTED = (
+    "the chunks of a stream of openai (chat.completions, responses), anthropic (messages) or gemini, as they come"
+)
 
 
 class StreamedReply:
@@ -66,6 +70,8 @@ def _parts_of(chunk: object) -> ReplyParts:
         return ResponseEvents()
     if kind == "chunk" or isinstance(_field(chunk, "choices"), list):
         return ChatChunks()
+    if any(_field(chunk, name) is not None for name in _CONTENTS):
+        return ContentChunks()
     raise common.bad_input("stream", common.describe(chunk), _ACCEPTED)
 
 
