@@ -23,8 +23,9 @@ from sightline.follow.context_windows import ContextWindow, ContextWindows, kept
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
-from sightline.follow.model_request import Format, Json, ModelRequest, has_media, sender_of
+from sightline.follow.model_request import Format, Json, ModelRequest, has_media, read_all, sender_of
 from sightline.follow.own_lists import hold_list, newest_list
+from sightline.follow.rewritten import hold_anew, let_go_of_reports, replaced_tokens
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
@@ -233,10 +234,11 @@ class Turns:
 
     def _prepare(self, history: History, request: ModelRequest, passed: bool) -> Prepared:
         name, size, begins = request.name, history.session.size, not history.session.size
+        anew = read_all(request.format, request.anew)
         if request.kept_upstream:
             place = history.go_on(request.previous_reply, request.messages, in_place=True)
         else:
-            history.follow(request.messages, in_place=True)
+            history.follow(request.messages, in_place=True, anew=anew)
             place = history.place
         # The same request is being answered, or was by a server that was killed: this one gets its own answer.
         if (name, place) in self._taken or not history.is_last(place):
@@ -245,7 +247,9 @@ class Turns:
         budget, is_composed = self._budget(request, session), session.receipt is not None
         is_composed = is_composed or (self._shows_windows(request) and not passed)
         self._set_head(session, request, ours=is_composed and not passed)
-        tokens = session.items.tokens(after := history.after)
+        if anew:
+            hold_anew(session, anew, budget.window if budget is not None else 0)
+        tokens = session.items.tokens(after := history.after) - replaced_tokens(session)
         fits = budget is None or tokens <= self._room(budget, request)
         if passed or (not is_composed and fits):
             if size and session.size == size and not self._stores.has(name):  # else writing has told it
@@ -432,6 +436,8 @@ class Turns:
         own = self._set_head(session, request, ours=ours)
         if any(tool.name in WINDOW_TOOLS for tool in own):
             open_windows(session)
+        if request.anew:
+            let_go_of_reports(session)
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
@@ -442,7 +448,7 @@ class Turns:
             self._lists[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
-        offered = session.items.tokens(before.after)
+        offered = session.items.tokens(before.after) - replaced_tokens(session)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
         again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
         changed = 0 if is_first else changed  # our tools join
