@@ -85,12 +85,14 @@ class Script:
         self.replies, self.factor = iter(replies), factor
         self.asked: list[list[ModelMessage]] = []
         self.tokens: list[int] = []
+        self.tools: list[list[str]] = []
         self.model = FunctionModel(self._respond, stream_function=self._stream)
 
     def _next(self, messages: list[ModelMessage], info: AgentInfo) -> list[Any]:
         check(messages)
         self.asked.append(list(messages))
         self.tokens.append(count(messages, info))
+        self.tools.append([tool.name for tool in info.function_tools])
         reply = next(self.replies)
         return reply(messages) if callable(reply) else reply
 
@@ -120,14 +122,14 @@ def turns(number: int = TURNS, start: int = 0) -> list[Any]:
     return [*map(calls, range(start, start + number)), [TextPart("All is well.")]]
 
 
+def shell(command: str) -> str:
+    """Run a command."""
+    return f"$ {command}\n" + "\n".join(f"{command} line {number}: all is well here" for number in range(60))
+
+
 def agent(script: Script, capability: Any, **options: Any) -> Agent[Any, Any]:
     made: Agent[Any, Any] = Agent(script.model, instructions=INSTRUCTIONS, capabilities=[capability], **options)
-
-    @made.tool_plain
-    def shell(command: str) -> str:
-        """Run a command."""
-        return f"$ {command}\n" + "\n".join(f"{command} line {number}: all is well here" for number in range(60))
-
+    made.tool_plain(shell)
     return made
 
 
@@ -185,6 +187,24 @@ def test_nothing_is_shortened_while_it_fits() -> None:
         assert all(one is other for one, other in zip(asked[1:], again.all_messages()[1:], strict=False))
 
 
+def test_our_tools_join_with_the_first_request_that_shows_less_and_stay() -> None:
+    """Before that a request is what it would be without us. Also in the next run of the conversation."""
+    plain, ours = Script(*turns(3)), Script(*turns(3))
+    for script, options in ((plain, []), (ours, [capability(Budget(100_000))])):
+        run(Agent(script.model, instructions=INSTRUCTIONS, capabilities=options, tools=[shell]), "Look at the disks.")
+    assert ours.tools == plain.tools == [["shell"]] * 4
+    assert ours.tokens == plain.tokens
+    script, stays = Script(*turns(20), *turns(1, 20)), capability()
+    first = run(agent(script, stays), "Look at the disks.")
+    run(agent(script, stays), "And now?", message_history=first.all_messages())
+    offers = ["expand" in names for names in script.tools]
+    shows_less = [len(asked) < 2 * at + 1 or "[#" in str(asked) for at, asked in enumerate(script.asked)]
+    assert offers == sorted(offers) == shows_less
+    assert not offers[0]
+    assert max(script.tokens) <= BUDGET.window - BUDGET.output
+    assert stays.session_of("T").branches == [""]
+
+
 @pytest.mark.slow
 def test_the_model_sees_again_what_was_shortened() -> None:
     """`expand` and `recall` are tools of the agent; they answer from the session of the conversation."""
@@ -196,7 +216,8 @@ def test_the_model_sees_again_what_was_shortened() -> None:
 
     script = Script(*turns(20)[:-1], expand, [TextPart("Seen.")])
     run(agent(script, capability()), "Look.")
-    expanded, recalled = (part.content for part in script.asked[-1][-1].parts)  # type: ignore[union-attr]
+    parts = script.asked[-1][-1].parts
+    expanded, recalled = (part.content for part in parts if isinstance(part, ToolReturnPart))
     assert re.match(r"\[#\d+ lines 1–", str(expanded))
     assert "df 0 line 33: all is well here" in str(recalled)
     assert max(script.tokens) <= BUDGET.window - BUDGET.output

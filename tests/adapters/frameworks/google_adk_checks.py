@@ -174,12 +174,24 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streaming: bool, 
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very contents that it would get without us."""
+    """The model gets the very request that it would get without us: contents, instruction and tools."""
     plain = Talk(turns(3), plugin=object(), service=InMemorySessionService())
     plain.ask("Look at the disks.")
     ours = Talk(turns(3), SightlinePlugin(sl.Budget(100_000), sessions=sl.MemoryStores()))
     ours.ask("Look at the disks.")
-    assert [call["contents"] for call in ours.model.calls] == [call["contents"] for call in plain.model.calls]
+    assert ours.model.calls == plain.model.calls
+
+
+def test_our_tools_join_with_the_first_call_that_shows_less_and_stay() -> None:
+    """Also for the calls after an answer."""
+    talk = Talk([*turns(20), text("Yes.")])
+    talk.ask("Look at the disks.")
+    talk.ask("And now?")
+    offers = ['"expand"' in json.dumps(call["tools"]) for call in talk.model.calls]
+    shows_less = ["#" in json.dumps(call["contents"]) for call in talk.model.calls]
+    assert offers == sorted(offers)
+    assert offers == shows_less
+    assert not offers[0]
 
 
 def test_the_model_sees_again_what_was_shortened() -> None:

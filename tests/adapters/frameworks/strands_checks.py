@@ -164,12 +164,27 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streamed: bool) -
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very messages that it would get without us."""
+    """The model gets the very request that it would get without us: messages, system prompt and tools."""
     plain, model = agent(None, turns(3))
     plain("Look at the disks.")
     made, ours = agent(SightlineConversationManager("T", sl.Budget(100_000), sessions=sl.MemoryStores()), turns(3))
     made("Look at the disks.")
-    assert [call["messages"] for call in ours.calls] == [call["messages"] for call in model.calls]
+    assert ours.calls == model.calls
+
+
+def test_our_tools_join_with_the_first_call_that_shows_less_and_stay() -> None:
+    """Also in a new process, and for the calls after an answer."""
+    stores = sl.MemoryStores()
+    made, model = agent(manager(stores), [*turns(20), [{"text": "Yes."}]])
+    made("Look at the disks.")
+    made("And now?")
+    made, again = agent(manager(stores), [[{"text": "Yes."}]])
+    made("And now?")
+    offers = [any(spec["name"] == "expand" for spec in call["tools"]) for call in (*model.calls, *again.calls)]
+    shows_less = ["#" in json.dumps(call["messages"]) for call in (*model.calls, *again.calls)]
+    assert offers == sorted(offers)
+    assert offers == shows_less
+    assert not offers[0]
 
 
 def test_the_model_sees_again_what_was_shortened() -> None:
