@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from through_proxy import Json, Talk, Through
+from through_proxy import Json, Talk, Through, text_of
 
 RULES = (
     "# *SEARCH/REPLACE block* Rules:\n\nEvery *SEARCH* section must *EXACTLY MATCH* the existing file content.\n" * 3
@@ -63,3 +63,11 @@ class AiderTalk(Talk):
         self.file = source(self.turn)
         self.done += [*self.list, user("I updated the files."), AGREED]
         self.list = []
+
+    def summarize(self, kept: int = 4) -> None:
+        """As aider does by itself: a request of its own for a summary of the older part, which stands for it then."""
+        head, tail = self.done[:-kept], self.done[-kept:]
+        told = "".join(f"# {message['role'].upper()}\n{message['content']}\n" for message in head)
+        request = {"model": self.fields["model"], "max_tokens": 500, "messages": [user(f"Briefly summarize.\n{told}")]}
+        reply = self.through.post(self.wire, request).json()
+        self.done = [user(f"I spoke to you previously about a number of things.\n{text_of(self.wire, reply)}"), *tail]

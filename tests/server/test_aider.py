@@ -115,3 +115,30 @@ def test_another_agent_may_speak_of_such_files(tools: bool, tmp_path: Path) -> N
         talk.say("And “I have *added these files to the chat*”?")
         assert through.texts()[0].startswith("What does")
         assert len(through.texts()) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [WINDOW, 60_000])
+def test_a_summary_of_its_own_is_linked(window: int, tmp_path: Path) -> None:
+    """aider names no session: what goes on from its summary is known by that. Also twice, and after a restart."""
+    number = 0
+    with Through(tmp_path, lambda _: answer(answered(number)), window=window) as through:
+        talk = AiderTalk(through, examples=False, max_tokens=500)
+        for number in range(30):
+            if number in (10, 20):
+                talk.summarize()
+            if number == 25:
+                through.restart()
+            talk.edit(f"Please change valve_{number} of the pump, run {number}.")
+            texts = [str(message["content"]) for message in through.bodies[-1]["messages"]]
+            assert any(source(number) in text for text in texts)
+            assert not any(source(turn) in text for turn in range(number) for text in texts)
+        assert through.upstream.invalid == []
+        [talked] = [
+            name for name in through.names if "Please change valve_29 of the pump, run 29." in through.texts(name)
+        ]
+        assert len(through.names) == 3  # and the two requests for summaries
+        with through.session(talked) as session:
+            assert "Please change valve_0 of the pump, run 0." in [
+                session.items.text(item.id) for item in session.items
+            ]

@@ -292,7 +292,7 @@ class ConversationNames:
                 _note(self._replied, kept, name)
             return request._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(request.stem) % _LOCKS]:
-            if request.name not in self._begun_again and request.session and not self._stores.has(request.name):
+            if request.name not in self._begun_again and _may_go_on(request) and not self._stores.has(request.name):
                 _note(self._begun_again, request.name, self._find_summarized(request) or request.name)
         return self.with_name(request)
 
@@ -304,7 +304,7 @@ class ConversationNames:
         """Return the name of the session that has a request's conversation; empty: other logs may have to be read."""
         if request.kept_upstream:
             return self._replied.get(request.kept_upstream, "")
-        is_sure = request.most_tokens is not None or not request.session or request.name in self._begun_again
+        is_sure = request.most_tokens is not None or not _may_go_on(request) or request.name in self._begun_again
         return self.with_name(request).name if is_sure else ""
 
     def _logs(self, stem: str, most: int) -> list[Written]:
@@ -324,18 +324,19 @@ class ConversationNames:
     def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
 
-        It belongs to the same session of the agent. It has this opening already, or the summary is its last reply: the
-        agent has asked for it under the same system prompt, or shows it as an answer (opencode). Or the agent has asked
-        for it in a request of its own (pi): then it is the newest conversation that has the same system prompt.
+        It belongs to the same session of the agent, or neither names one. It has this opening already, or the summary
+        is its last reply: the agent has asked for it under the same system prompt, or shows it as an answer (opencode).
+        Or the agent has asked for it in a request of its own (pi, aider): then it is the newest conversation that has
+        the same system prompt.
         """
         others = [log.session_id for log in self._logs(request.stem, _MOST_OTHERS)]
         said, answered, system = request.opening_text, request.first_answer, request.system_text()
-        alike, is_apart = [], False
+        alike, is_apart, is_agent = [], False, bool(request.tools or request.anew)
         for name in others:
             with self._conversations[request.format.provider].use(name) as history, suppress(BadInput):
                 if history.knows(request.listed[request.first : request.opening]):
                     return name
-                is_like = bool(request.tools) and is_alike(history.session.items.system(), system)
+                is_like = is_agent and is_alike(history.session.items.system(), system)
                 reply = history.last_reply()
                 if (is_like and _has_summary(said, reply)) or _has_summary(answered, reply):
                     self._begin_again(history)
@@ -357,6 +358,14 @@ class ConversationNames:
         """Note the conversation of a reply that its provider may keep. Without an id nothing is noted."""
         if reply_id:
             _note(self._replied, reply_id, name)
+
+
+def _may_go_on(request: ModelRequest) -> bool:
+    """Whether a request whose conversation is new may go on from a summary of another one.
+
+    Where the agent names no session, it has more than one message: programs that ask once are not looked into.
+    """
+    return bool(request.session) or len(request.listed) - request.first > 1
 
 
 def _note(notes: OrderedDict[str, str], key: str, value: str) -> None:

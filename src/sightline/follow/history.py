@@ -260,17 +260,17 @@ class History:
                 break
             logged += count
         start, question = self._go_to(seen, logged, lambda: possible_ends(seen, read, same)), len(seen) - 1
-        if start > question and new_messages(self.session, anew):  # the same question about other files
+        if start > question and new_messages(self.session, anew, self.after):  # the same question about other files
             start = self._go_to(seen, question, lambda: possible_ends(seen, read, same))
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
             new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
             if is_reply and usage is not None and new[0]:
                 new[0] = [replace(new[0][0], usage=usage), *new[0][1:]]
-            before = question - start if new_messages(self.session, anew) else 0
+            before = question - start if new_messages(self.session, anew, self.after) else 0
             if before:
                 self._append(seen[start:question], new[:before], in_place, is_reply)
-            append_anew(self.session, anew)
+            append_anew(self.session, anew, self.after)
             self._append(seen[start + before :], new[before:], in_place, is_reply)
         self._remember(messages, seen, min(same, start))
         return self.session

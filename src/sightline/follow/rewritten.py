@@ -133,33 +133,38 @@ def _without_rules(question: bytes, system: str) -> tuple[bytes, bytes] | None:
 # ---------------------------------------------------------------------- in the log
 
 
-def new_messages(session: Session, anew: Sequence[Message]) -> list[Message]:
-    """Return those of the messages written anew that are not in force on this branch."""
-    held = {logged.key for logged in _logged(session) if logged.mark.what != OUT} if anew else set()
+def new_messages(session: Session, anew: Sequence[Message], after: str = "") -> list[Message]:
+    """Return those of the messages written anew that are not in force on this branch.
+
+    `after`: the item after which the agent's list begins, see `History.after`.
+    """
+    first = _row_after(session, after)
+    logged = _logged(session) if anew else []
+    held = {one.key for one in logged if one.mark.what != OUT and one.mark.row >= first}
     return [message for key, message in _keyed(anew) if key not in held]
 
 
-def append_anew(session: Session, anew: Sequence[Message]) -> None:
+def append_anew(session: Session, anew: Sequence[Message], after: str = "") -> None:
     """Log those messages that are not in force. They are the program's, and not the user's words."""
-    for message in new_messages(session, anew):
+    for message in new_messages(session, anew, after):
         parts = list(message.parts)
         item = session.assistant(parts) if message.role is Role.ASSISTANT else session.note(parts)
         session.items.mark(session.items.row(item), "unpin", AGENT)
 
 
-def hold_anew(session: Session, anew: Sequence[Message], window: int) -> None:
+def hold_anew(session: Session, anew: Sequence[Message], window: int, after: str = "") -> None:
     """Have what is written anew stay whole, if it does not take most of the window, and let go of what it replaces."""
-    wanted = {key for key, _ in _keyed(anew)}
-    in_force = [logged for logged in _logged(session) if logged.mark.what != OUT]
-    held = [logged.mark for logged in in_force if logged.key in wanted]
+    wanted, first = {key for key, _ in _keyed(anew)}, _row_after(session, after)
+    logged = [one for one in _logged(session) if one.mark.what != OUT]
+    held = [one.mark for one in logged if one.key in wanted and one.mark.row >= first]
     tokens = sum(session.log.timeline.full[mark.row] for mark in held)
     what = "pin" if tokens <= _SHARE * window else "unpin"
     for mark in held:
         if mark.what != what:
             session.items.mark(mark.row, what, AGENT)
-    for logged in in_force:
-        if logged.key not in wanted:
-            session.items.mark(logged.mark.row, OUT, AGENT)
+    for one in logged:
+        if one.mark not in held:
+            session.items.mark(one.mark.row, OUT, AGENT)
 
 
 def let_go_of_reports(session: Session) -> None:
@@ -182,11 +187,16 @@ def let_go_of_reports(session: Session) -> None:
         is_newest = False
 
 
-def replaced_tokens(session: Session) -> int:
+def replaced_tokens(session: Session, after: str = "") -> int:
     """Return the tokens of what an agent has written anew since, which it no longer sends."""
-    journal = session.log
+    journal, first = session.log, _row_after(session, after)
     timeline, framing = journal.timeline, journal.reader.profile.message_tokens
-    return sum(timeline.full[row] + framing for row in replaced_rows(timeline.marked(journal.path)))
+    rows = replaced_rows(timeline.marked(journal.path))
+    return sum(timeline.full[row] + framing for row in rows if row >= first)
+
+
+def _row_after(session: Session, item: str) -> int:
+    return session.items.row(item) + 1 if item else 0
 
 
 def _logged(session: Session) -> list[_Logged]:

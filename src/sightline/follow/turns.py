@@ -248,8 +248,8 @@ class Turns:
         is_composed = is_composed or (self._shows_windows(request) and not passed)
         self._set_head(session, request, ours=is_composed and not passed)
         if anew:
-            hold_anew(session, anew, budget.window if budget is not None else 0)
-        tokens = session.items.tokens(after := history.after) - replaced_tokens(session)
+            hold_anew(session, anew, budget.window if budget is not None else 0, history.after)
+        tokens = session.items.tokens(after := history.after) - replaced_tokens(session, history.after)
         fits = budget is None or tokens <= self._room(budget, request)
         if passed or (not is_composed and fits):
             if size and session.size == size and not self._stores.has(name):  # else writing has told it
@@ -448,7 +448,7 @@ class Turns:
             self._lists[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
-        offered = session.items.tokens(before.after) - replaced_tokens(session)
+        offered = session.items.tokens(before.after) - replaced_tokens(session, before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < offered else "")
         again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
         changed = 0 if is_first else changed  # our tools join
