@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
@@ -40,6 +41,8 @@ _MOST_SEARCHED, _MOST_BYTES = 64, 64 * 1024 * 1024  # logs that are searched for
 _ALIKE = 0.8  # of the characters of two system prompts are in lines that both have
 _LOCKS = 64
 _MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
+_MOST_UNNAMED, _MOST_UNNAMED_BYTES = 8, 8 * 1024 * 1024  # the same, and their bytes, if the agent names no session
+_LEAST_OPENING = 400  # bytes of a message that has a summary and the words around it
 _LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
 
 
@@ -329,7 +332,13 @@ class ConversationNames:
         Or the agent has asked for it in a request of its own (pi, aider): then it is the newest conversation that has
         the same system prompt.
         """
-        others = [log.session_id for log in self._logs(request.stem, _MOST_OTHERS)]
+        logs = self._logs(request.stem, _MOST_OTHERS if request.session else _MOST_UNNAMED)
+        sizes = accumulate(log.size for log in logs)
+        others = [
+            log.session_id
+            for log, size in zip(logs, sizes, strict=True)
+            if request.session or size <= _MOST_UNNAMED_BYTES
+        ]
         said, answered, system = request.opening_text, request.first_answer, request.system_text()
         alike, is_apart, is_agent = [], False, bool(request.tools or request.anew)
         for name in others:
@@ -363,9 +372,11 @@ class ConversationNames:
 def _may_go_on(request: ModelRequest) -> bool:
     """Whether a request whose conversation is new may go on from a summary of another one.
 
-    Where the agent names no session, it has more than one message: programs that ask once are not looked into.
+    Where nobody names a session, it has several messages, or a long one of an agent: others wait for nothing.
     """
-    return bool(request.session) or len(request.listed) - request.first > 1
+    if request.session or len(request.listed) - request.first > 1:
+        return True
+    return bool(request.tools) and len(request.listed[-1]) >= _LEAST_OPENING
 
 
 def _note(notes: OrderedDict[str, str], key: str, value: str) -> None:
