@@ -257,6 +257,30 @@ def go_on(folder: str) -> None:
     assert ours.session.branches == [""]
 
 
+def test_thinking_and_blanks_are_the_same_after_a_restart() -> None:
+    """Models that think often say a blank before a call. The next requests are those of a run that went on."""
+
+    def thought(number: int, *blocks: Json) -> list[Json]:
+        told = {"text": f"thought {number} " * 30, "signature": f"s{number}"}
+        return [{"reasoningContent": {"reasoningText": told}}, {"text": "\n\n"}, *blocks]
+
+    def script() -> list[Reply]:
+        rounds = [thought(at, use("shell", at, command=f"df {at}")) for at in range(18)]
+        return [*rounds[:9], thought(90, {"text": "All is well."}), *rounds[9:], [{"text": "Yes."}]]
+
+    made, whole = agent(manager(), script())
+    made("Look at the disks.")
+    made("And again?")
+    stores = sl.MemoryStores()
+    first, before = agent(manager(stores), script()[:10])
+    first("Look at the disks.")
+    again, after = agent(manager(stores), script()[10:])
+    assert [each["content"] for each in again.messages] == [each["content"] for each in first.messages]
+    again("And again?")
+    assert [call["messages"] for call in (*before.calls, *after.calls)] == [call["messages"] for call in whole.calls]
+    assert [each["content"] for each in again.messages] == [each["content"] for each in made.messages]
+
+
 def test_a_session_manager_of_strands_restores_the_list_and_the_log_goes_on(tmp_path: Path) -> None:
     """Two agents one after another over the same files: no branch, every message once."""
     stores = sl.MemoryStores()
