@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage
+from sightline.values.items import BY_PROGRAM, Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage
 from sightline.wire import common
 from sightline.wire.call_ids import in_order, result_of
 from sightline.wire.common import Json
@@ -23,6 +23,8 @@ NAME = "gemini"
 _SYSTEM = "[system] "
 _NO_ID = "~"  # how an id begins that the content does not have
 _KNOWN = ("text", "inlineData", "functionCall", "functionResponse")
+_OF_AGENTS = "For context:"  # how ADK begins what it tells an agent of others, in the user's role
+_BY_PROGRAM = Opaque(NAME, BY_PROGRAM, {})
 _BESIDE_RESULTS = Opaque(NAME, "+message", {"beside": "results"})  # of what was one content with responses
 
 # ------------------------------------------------------------------ reading
@@ -50,6 +52,8 @@ def _read(content: Any, where: str) -> list[Message]:
         return [Message(Role.ASSISTANT, parts)]
     results = [Message(Role.TOOL, (part,)) for part in parts if isinstance(part, Result)]
     others = tuple(part for part in parts if not isinstance(part, Result))
+    if others and isinstance(others[0], Text) and others[0].text.startswith(_OF_AGENTS):
+        others = (*others, _BY_PROGRAM)
     if results and others:
         return [*results, Message(Role.USER, (_BESIDE_RESULTS, *others))]
     return results or [Message(Role.USER, others)]

@@ -299,6 +299,27 @@ def test_agents_that_hand_over_have_branches_of_one_session() -> None:
     assert max(map(count, talk.model.calls)) <= BUDGET.window - BUDGET.output
 
 
+def test_what_one_agent_tells_another_is_not_the_users() -> None:
+    """After a transfer the question is the user's, an early fact is found for it, and ADK's words lay nothing down."""
+    other = LlmAgent(name="other", instruction="You answer.", tools=[shell], model="scripted")
+    hand_over = [use("transfer_to_agent", agent_name="other")]
+    fact = "The gateway of the Kestrel project listens on port 8437."
+    rest = [text(f"Round {number} of the disks, which are fine. " * 40) for number in range(40)]
+    talk = Talk([*rest[:1], *turns(20), *rest, hand_over, text("8437."), text("8437.")], sub_agents=[other])
+    other.model = talk.model
+    for said in (fact, "Look at the disks.", *(f"Go on with disk {number}." for number in range(40))):
+        talk.ask(said)
+    talk.ask("Which port does the gateway of the Kestrel project listen on?")
+    last = talk.model.calls[-1]
+    assert last["system"].startswith("You answer.")
+    assert "8437" in json.dumps(last["contents"])
+    assert [quote.text for quote in talk.session.items.constraints() if "marker" in quote.text] == []
+    own = [info.id for info in talk.session.items.table() if info.kind is Kind.USER and not info.by_program]
+    assert not any(talk.session.items.text(item).startswith("For context:") for item in own)
+    assert talk.session.items.text(own[-1]).startswith("Which port")
+    assert max(map(count, talk.model.calls)) <= BUDGET.window - BUDGET.output
+
+
 # ---------------------------------------------------------------------- the session service
 
 
