@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from environment import run_program
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, ImageUrl, RunContext
+from pydantic_ai import Agent, BinaryContent, ImageUrl, PromptedOutput, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     ModelMessage,
@@ -421,3 +421,34 @@ def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> Non
     twice = tmp_path / "twice"
     once, _, again = run_program(PROGRAM, (tmp_path / "once", "0", "2"), (twice, "0", "1"), (twice, "1", "2"))
     assert again == once
+
+
+class Port(BaseModel):
+    """A structured output."""
+
+    port: int
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [3, 30])
+def test_a_prompted_output_with_retries_is_as_without_us(rounds: int) -> None:
+    """What the run says of a response that it did not take is the program's: the question stays the user's."""
+
+    def made(script: Script, capabilities: list[Any]) -> Agent[Any, Any]:
+        output = PromptedOutput(Port)
+        return Agent(script.model, capabilities=capabilities, tools=[shell], output_type=output, retries=5)
+
+    wrong = [[TextPart("not json")], [TextPart('{"port": "x"}')]]
+    replies = [*turns(rounds)[:-1], *wrong, [TextPart('{"port": 8437}')], *wrong, [TextPart('{"port": 1}')]]
+    plain, script, ours = Script(*replies), Script(*replies), capability()
+    for number, (agent_script, capabilities) in enumerate([(plain, []), (script, [ours])]):
+        first = run(made(agent_script, capabilities), "Which port?")
+        assert first.output == Port(port=8437)
+        second = run(made(agent_script, capabilities), "And the other?", message_history=first.all_messages())
+        assert second.output == Port(port=1), number
+    assert max(script.tokens) <= BUDGET.window - BUDGET.output
+    assert (script.tokens == plain.tokens) is (rounds == 3)
+    session = ours.session_of("T")
+    assert session.branches == [""]
+    own = [info.id for info in session.items.table() if info.kind is Kind.USER and not info.by_program]
+    assert [session.items.text(item) for item in own] == ["Which port?", "And the other?"]
