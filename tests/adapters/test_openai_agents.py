@@ -140,6 +140,7 @@ def test_nothing_is_shortened_while_it_fits() -> None:
         assert [tool.name for tool in call.tools] == [tool.name for tool in without_us.tools] == ["shell"]
 
 
+@pytest.mark.slow
 def test_our_tools_join_after_the_first_call_that_shows_less_and_stay() -> None:
     """The SDK asks for tools before it composes: so they come with the call after that one. Also in the next run."""
     made, model = agent([*turns(20), *turns(1, 20)])
@@ -187,6 +188,16 @@ def test_turns_of_a_conversation_go_on() -> None:
     assert len(asyncio.run(session.get_items())) == 2 * (2 + 4 * 20)
     assert session.session.branches == [""]
     assert texts(session).count("Look.") == 2
+
+
+@pytest.mark.slow
+def test_a_filter_without_its_session_counts_our_tools() -> None:
+    """Then the SDK does not say whose run it is, so they are always there."""
+    made, model = agent(turns(20))
+    own = SightlineSession("T", BUDGET, sessions=MemoryStores())
+    run(made, "Look at the disks.", {"run_config": config(call_model_input_filter=own.input_filter)})
+    assert all(any(tool.name == "expand" for tool in call.tools) for call in model.calls)
+    assert max(map(count, model.calls)) <= BUDGET.window - BUDGET.output
 
 
 @pytest.mark.slow

@@ -187,6 +187,7 @@ def test_nothing_is_shortened_while_it_fits() -> None:
         assert all(one is other for one, other in zip(asked[1:], again.all_messages()[1:], strict=False))
 
 
+@pytest.mark.slow
 def test_our_tools_join_with_the_first_request_that_shows_less_and_stay() -> None:
     """Before that a request is what it would be without us. Also in the next run of the conversation."""
     plain, ours = Script(*turns(3)), Script(*turns(3))

@@ -91,6 +91,7 @@ class SightlineSession:
             self._conversations = _in_folder(Path(sessions).resolve(), load_apps(apps))
         else:
             self._conversations = Conversations(sessions, settings=settings, apps=apps)
+        self.knows_runs = False  # the SDK has said for which run it reads the items
         self._lacks_tools = False  # the last call showed less than everything, and had no tools of ours
 
     @property
@@ -125,7 +126,7 @@ class SightlineSession:
     ) -> "list[TResponseInputItem]":
         """Return the items, oldest first; with a limit, the newest ones."""
         if wrapper is not None:
-            _of_runs[wrapper] = self
+            _of_runs[wrapper], self.knows_runs = self, True
         limit = resolve_session_limit(limit, self.session_settings)
         return cast("list[TResponseInputItem]", await self._run(lambda kept: kept.newest(limit)))
 
@@ -220,7 +221,8 @@ class _Filter:
             filtered = self.first(data)
             data = replace(data, model_data=filtered if isinstance(filtered, ModelInputData) else await filtered)
         context = RunContextWrapper(data.context)
-        _of_runs[context] = self.session
+        if self.session.knows_runs:  # else the run has asked for the tools without it, and has them
+            _of_runs[context] = self.session
         tools = await data.agent.get_all_tools(context)
         ours = [tool for tool in tools if isinstance(tool, _OwnTool)]
         definitions = [_define(tool) for tool in tools if tool not in ours]
