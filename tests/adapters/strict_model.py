@@ -53,6 +53,7 @@ class StrictModel(BaseChatModel):
     tools: list[Any] = Field(default_factory=list)
     asked: list[list[BaseMessage]] = Field(default_factory=list)
     tokens: list[int] = Field(default_factory=list)
+    bound: list[list[Any]] = Field(default_factory=list)  # the tools of each call
 
     def __repr__(self) -> str:
         """LangChain dumps a model at every call: without this it would dump all that was asked."""
@@ -68,6 +69,7 @@ class StrictModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         check_request(messages)
         self.asked.append(list(messages))
+        self.bound.append(self.tools)
         self.tokens.append(count_tokens(messages, self.tools))
         reply = next(self.script)
         made = reply if isinstance(reply, AIMessage) else reply(messages)

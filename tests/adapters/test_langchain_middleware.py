@@ -81,12 +81,30 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(is_async: bool) -
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very messages of the state, with all that they carry."""
-    model = StrictModel(**script(*turns(3)))
+    """The model gets the very messages of the state, with all that they carry, and the tools of the program alone."""
+    plain, model = StrictModel(**script(*turns(3))), StrictModel(**script(*turns(3)))
+    run(create_agent(plain, [shell], system_prompt=SYSTEM), "Look at the disks.")
     middleware = SightlineMiddleware(Budget(window=100_000), sessions=MemoryStores())
     state = run(made(model, middleware), "Look at the disks.")
     assert all(one is other for one, other in zip(model.asked[-1][1:], state["messages"], strict=False))
     assert len(model.asked[-1]) == len(state["messages"])
+    assert model.bound == plain.bound
+    assert model.tokens == plain.tokens
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_async", [False, True])
+def test_our_tools_join_with_the_first_call_that_shows_less_and_stay(is_async: bool) -> None:
+    """They change the prefix when it changes anyway."""
+    model = StrictModel(**script(*turns(20), *turns(1)))
+    made_agent = made(model, SightlineMiddleware(BUDGET, sessions=MemoryStores()), checkpointer=InMemorySaver())
+    run(made_agent, "Look at the disks.", is_async=is_async)
+    run(made_agent, "And now?", is_async=is_async)
+    shows_less = [any("#" in message.text for message in asked) for asked in model.asked]
+    offers = ["expand" in {tool["function"]["name"] for tool in tools} for tools in model.bound]
+    assert offers == sorted(offers) == shows_less
+    assert not offers[0]
+    assert max(model.tokens) <= BUDGET.window - BUDGET.output
 
 
 def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:

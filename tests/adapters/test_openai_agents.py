@@ -130,12 +130,31 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streamed: bool) -
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very input that it would get without us."""
-    plain, model = agent(turns(3))
+    """The model gets the very request that it would get without us: input, instructions and tools."""
+    plain, model = agent(turns(3), tools=[shell])
     run(plain, "Look at the disks.", {"run_config": config()})
     made, ours = agent(turns(3))
     run(made, "Look at the disks.", run_options("T", Budget(100_000), sessions=MemoryStores(), run_config=config()))
-    assert [call.input for call in ours.calls] == [call.input for call in model.calls]
+    for call, without_us in zip(ours.calls, model.calls, strict=True):
+        assert (call.input, call.system_instructions) == (without_us.input, without_us.system_instructions)
+        assert [tool.name for tool in call.tools] == [tool.name for tool in without_us.tools] == ["shell"]
+
+
+@pytest.mark.slow
+def test_our_tools_join_after_the_first_call_that_shows_less_and_stay() -> None:
+    """The SDK asks for tools before it composes: so they come with the call after that one. Also in the next run."""
+    made, model = agent([*turns(20), *turns(1, 20)])
+    stores = MemoryStores()
+    for text in ("Look at the disks.", "And now?"):
+        run(made, text, run_options("T", BUDGET, sessions=stores, run_config=config()))
+    offers = [any(tool.name == "expand" for tool in call.tools) for call in model.calls]
+    shows_less = [
+        json.dumps(call.input).count("line 59: all is well here") < 2 * at for at, call in enumerate(model.calls[:20])
+    ]
+    assert offers[:21] == [False, *shows_less]
+    assert all(offers[20:])
+    assert any(shows_less)
+    assert max(map(count, model.calls)) <= BUDGET.window - BUDGET.output
 
 
 def test_a_name_that_the_model_invented_is_sent_as_providers_accept_it() -> None:
@@ -169,6 +188,16 @@ def test_turns_of_a_conversation_go_on() -> None:
     assert len(asyncio.run(session.get_items())) == 2 * (2 + 4 * 20)
     assert session.session.branches == [""]
     assert texts(session).count("Look.") == 2
+
+
+@pytest.mark.slow
+def test_a_filter_without_its_session_counts_our_tools() -> None:
+    """Then the SDK does not say whose run it is, so they are always there."""
+    made, model = agent(turns(20))
+    own = SightlineSession("T", BUDGET, sessions=MemoryStores())
+    run(made, "Look at the disks.", {"run_config": config(call_model_input_filter=own.input_filter)})
+    assert all(any(tool.name == "expand" for tool in call.tools) for call in model.calls)
+    assert max(map(count, model.calls)) <= BUDGET.window - BUDGET.output
 
 
 @pytest.mark.slow

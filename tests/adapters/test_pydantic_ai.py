@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from environment import run_program
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, ImageUrl, RunContext
+from pydantic_ai import Agent, BinaryContent, ImageUrl, PromptedOutput, RunContext
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     ModelMessage,
@@ -88,12 +88,14 @@ class Script:
         self.replies, self.factor = iter(replies), factor
         self.asked: list[list[ModelMessage]] = []
         self.tokens: list[int] = []
+        self.tools: list[list[str]] = []
         self.model = FunctionModel(self._respond, stream_function=self._stream)
 
     def _next(self, messages: list[ModelMessage], info: AgentInfo) -> list[Any]:
         check(messages)
         self.asked.append(list(messages))
         self.tokens.append(count(messages, info))
+        self.tools.append([tool.name for tool in info.function_tools])
         reply = next(self.replies)
         return reply(messages) if callable(reply) else reply
 
@@ -123,14 +125,14 @@ def turns(number: int = TURNS, start: int = 0) -> list[Any]:
     return [*map(calls, range(start, start + number)), [TextPart("All is well.")]]
 
 
+def shell(command: str) -> str:
+    """Run a command."""
+    return f"$ {command}\n" + "\n".join(f"{command} line {number}: all is well here" for number in range(60))
+
+
 def agent(script: Script, capability: Any, **options: Any) -> Agent[Any, Any]:
     made: Agent[Any, Any] = Agent(script.model, instructions=INSTRUCTIONS, capabilities=[capability], **options)
-
-    @made.tool_plain
-    def shell(command: str) -> str:
-        """Run a command."""
-        return f"$ {command}\n" + "\n".join(f"{command} line {number}: all is well here" for number in range(60))
-
+    made.tool_plain(shell)
     return made
 
 
@@ -189,6 +191,25 @@ def test_nothing_is_shortened_while_it_fits() -> None:
 
 
 @pytest.mark.slow
+def test_our_tools_join_with_the_first_request_that_shows_less_and_stay() -> None:
+    """Before that a request is what it would be without us. Also in the next run of the conversation."""
+    plain, ours = Script(*turns(3)), Script(*turns(3))
+    for script, options in ((plain, []), (ours, [capability(Budget(100_000))])):
+        run(Agent(script.model, instructions=INSTRUCTIONS, capabilities=options, tools=[shell]), "Look at the disks.")
+    assert ours.tools == plain.tools == [["shell"]] * 4
+    assert ours.tokens == plain.tokens
+    script, stays = Script(*turns(20), *turns(1, 20)), capability()
+    first = run(agent(script, stays), "Look at the disks.")
+    run(agent(script, stays), "And now?", message_history=first.all_messages())
+    offers = ["expand" in names for names in script.tools]
+    shows_less = [len(asked) < 2 * at + 1 or "[#" in str(asked) for at, asked in enumerate(script.asked)]
+    assert offers == sorted(offers) == shows_less
+    assert not offers[0]
+    assert max(script.tokens) <= BUDGET.window - BUDGET.output
+    assert stays.session_of("T").branches == [""]
+
+
+@pytest.mark.slow
 def test_the_model_sees_again_what_was_shortened() -> None:
     """`expand` and `recall` are tools of the agent; they answer from the session of the conversation."""
 
@@ -199,7 +220,8 @@ def test_the_model_sees_again_what_was_shortened() -> None:
 
     script = Script(*turns(20)[:-1], expand, [TextPart("Seen.")])
     run(agent(script, capability()), "Look.")
-    expanded, recalled = (part.content for part in script.asked[-1][-1].parts)  # type: ignore[union-attr]
+    parts = script.asked[-1][-1].parts
+    expanded, recalled = (part.content for part in parts if isinstance(part, ToolReturnPart))
     assert re.match(r"\[#\d+ lines 1–", str(expanded))
     assert "df 0 line 33: all is well here" in str(recalled)
     assert max(script.tokens) <= BUDGET.window - BUDGET.output
@@ -414,3 +436,34 @@ def test_a_new_process_goes_on_where_the_last_one_stopped(tmp_path: Path) -> Non
     twice = tmp_path / "twice"
     once, _, again = run_program(PROGRAM, (tmp_path / "once", "0", "2"), (twice, "0", "1"), (twice, "1", "2"))
     assert again == once
+
+
+class Port(BaseModel):
+    """A structured output."""
+
+    port: int
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [3, 30])
+def test_a_prompted_output_with_retries_is_as_without_us(rounds: int) -> None:
+    """What the run says of a response that it did not take is the program's: the question stays the user's."""
+
+    def made(script: Script, capabilities: list[Any]) -> Agent[Any, Any]:
+        output = PromptedOutput(Port)
+        return Agent(script.model, capabilities=capabilities, tools=[shell], output_type=output, retries=5)
+
+    wrong = [[TextPart("not json")], [TextPart('{"port": "x"}')]]
+    replies = [*turns(rounds)[:-1], *wrong, [TextPart('{"port": 8437}')], *wrong, [TextPart('{"port": 1}')]]
+    plain, script, ours = Script(*replies), Script(*replies), capability()
+    for number, (agent_script, capabilities) in enumerate([(plain, []), (script, [ours])]):
+        first = run(made(agent_script, capabilities), "Which port?")
+        assert first.output == Port(port=8437)
+        second = run(made(agent_script, capabilities), "And the other?", message_history=first.all_messages())
+        assert second.output == Port(port=1), number
+    assert max(script.tokens) <= BUDGET.window - BUDGET.output
+    assert (script.tokens == plain.tokens) is (rounds == 3)
+    session = ours.session_of("T")
+    assert session.branches == [""]
+    own = [info.id for info in session.items.table() if info.kind is Kind.USER and not info.by_program]
+    assert [session.items.text(item) for item in own] == ["Which port?", "And the other?"]

@@ -8,6 +8,9 @@ import pytest
 from through_proxy import Talk, Through
 from upstream_script import answer, fail
 
+from sightline.follow.own_lists import hold_list
+from sightline.session.session import Session
+from sightline.testing import MemoryStore
 from sightline.values.items import Kind
 
 CALLS = {
@@ -89,3 +92,26 @@ def test_a_list_is_let_go_when_the_window_shrinks(tmp_path: Path) -> None:
                 held.append(sum(info.pinned for info in session.items.table() if info.kind is Kind.CALL))
             talk.list += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "And now?"}]
         assert held == [1, 0]
+
+
+def test_a_list_is_found_however_far_back_and_what_the_user_pinned_stays() -> None:
+    """An older list that somebody has pinned is not let go with it, and the newest is held once."""
+    with Session(MemoryStore()) as session:
+        lists = [
+            {"todos": [{"content": f"Step {at} of {number}", "status": "pending"} for at in range(9)]}
+            for number in (0, 1)
+        ]
+        for number, arguments in enumerate(lists):
+            session.extend(message("anthropic", number, "TodoWrite", arguments, "The list was updated."))
+        for number in range(2, 302):
+            session.extend(message("anthropic", number, "Bash", {"command": f"make valve_{number}"}, "done"))
+        own = [info.id for info in session.items.table() if info.kind is Kind.CALL][:2]
+        session.items.pin(own[0])
+        for call_id, held in (("call_0", own[:1]), ("call_1", own), ("call_0", own[:1]), ("call_1", own)):
+            hold_list(session, call_id, 100_000)
+            size = session.size
+            hold_list(session, call_id, 100_000)
+            assert session.size == size
+            assert [info.id for info in session.items.table() if info.pinned] == held
+        hold_list(session, "call_1", 500)
+        assert [info.id for info in session.items.table() if info.pinned] == own[:1]

@@ -94,14 +94,17 @@ def with_system(agent: Agent, text: str) -> dict[str, Any]:
     return body | ({field: text} if field else {"messages": [{"role": "system", "content": text}, *agent.list]})
 
 
+@pytest.mark.parametrize("is_named", [True, False])
 @pytest.mark.parametrize("program", ["opencode", "pi"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_compactions_of_other_agents_are_kept_as_theirs(wire: str, program: str, tmp_path: Path) -> None:
+def test_the_compactions_of_other_agents_are_kept_as_theirs(
+    wire: str, program: str, is_named: bool, tmp_path: Path
+) -> None:
     """opencode asks under another system prompt and shows the summary as an answer; pi asks in another conversation.
 
-    Both go on in the session that they had, and a summary covers what was before.
+    Both go on in the session that they had, and a summary covers what was before. Also if they name no session.
     """
-    headers = {"x-session-id": "one session of an agent"}
+    headers = {"x-session-id": "one session of an agent"} if is_named else {}
     own, other = "You are a careful programmer of pumps. " * 9, "You summarise what a programmer did. " * 9
     with Through(tmp_path, script(wire)) as through:
         agent = Agent(through, wire)
@@ -116,7 +119,8 @@ def test_the_compactions_of_other_agents_are_kept_as_theirs(wire: str, program: 
             agent.list = [{"role": "user", "content": f"<conversation>{history}</conversation> {asks}"}]
         reply = through.post(wire, with_system(agent, other), **headers).json()
         summary = text_of(wire, reply).removeprefix("<summary>").removesuffix("</summary>")
-        agent.list = [{"role": "user", "content": f"What was before was compacted: <summary>{summary}</summary>"}]
+        around = "What was before was compacted. Take it as it is, and go on with what is left to do. " * 5
+        agent.list = [{"role": "user", "content": f"{around}<summary>{summary}</summary>"}]
         if program == "opencode":
             agent.list = [
                 {"role": "user", "content": "What did we do so far?"},
@@ -127,7 +131,11 @@ def test_the_compactions_of_other_agents_are_kept_as_theirs(wire: str, program: 
             answered = through.post(wire, with_system(agent, own), **headers)
             assert answered.status_code == 200
             agent.list += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "And more."}]
-        assert through.names == [name] if program == "opencode" else name in through.names
+        other_talk = [{"role": "user", "content": text} for text in ("Look at the pumps of b.", "Now.")]
+        agent.list = other_talk  # says nothing of the summary
+        assert through.post(wire, with_system(agent, own), **headers).status_code == 200
+        assert name in through.names
+        assert len(through.names) == (2 if program == "opencode" else 3)
         with through.session(name) as session:
             assert len([*session.summaries]) == 1
             assert after_compaction(session)[-1] == "Done."

@@ -45,8 +45,8 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
 
     Each agent's contents are followed in the session of their conversation: what another agent sees is a branch there.
     The events of the session stay as they are. If the provider refuses a call as too long, it is made smaller and
-    called again. The tools `expand` and `recall`, by which the model sees again what was shortened, are added to
-    requests that have tools.
+    called again. The tools `expand`, `recall` and `look`, by which the model sees again what was shortened, are added
+    to requests that have tools: from the first one on that shows less than everything.
     """
 
     def __init__(
@@ -84,24 +84,23 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
         if not llm_request.contents or getattr(llm_request, "previous_interaction_id", None):
             return  # there is nothing, or the provider keeps the history
         name = _name_of(callback_context)
-        if llm_request.tools_dict:
-            answer = partial(self._conversations.answer, name)
-            free = [tool for tool in RECALL_TOOLS if tool.name not in llm_request.tools_dict]
-            if free:
-                llm_request.append_tools([_RecallTool(tool, answer) for tool in free])
         tools = llm_request.config.tools or ()
         definitions = [_define(declaration) for tool in tools for declaration in _declarations(tool)]
-        own = {tool for tool, answers in llm_request.tools_dict.items() if isinstance(answers, _RecallTool)}
+        free = [tool for tool in RECALL_TOOLS if tool.name not in llm_request.tools_dict]
         call = ListCall(
             self._conversations,
             name,
             llm_request.contents,
             writer_of(google_adk_messages),
             system=_text_of(llm_request.config.system_instruction),
-            tools=[tool for tool in definitions if tool.name not in own],
-            recall=bool(own),
+            tools=definitions,
+            recall=bool(llm_request.tools_dict and free),
+            late=True,
         )
         llm_request.contents = await asyncio.to_thread(call.compose, self.budget or _budget_of(llm_request))
+        if call.offers:
+            answer = partial(self._conversations.answer, name)
+            llm_request.append_tools([_RecallTool(tool, answer) for tool in free])
         self._calls[_call_of(callback_context)] = call
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> None:

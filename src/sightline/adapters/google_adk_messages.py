@@ -9,13 +9,15 @@ from typing import Any
 
 import msgspec
 
-from sightline.values.items import Call, Message, Opaque, Role, Usage
+from sightline.values.items import BY_PROGRAM, Call, Message, Opaque, Role, Text, Usage
 from sightline.wire import gemini
 from sightline.wire.call_ids import in_order, result_of
 from sightline.wire.common import Json
 
 NAME = gemini.NAME
 
+_OF_AGENTS = "For context:"  # how ADK begins what it tells an agent of others, in the user's role
+_BY_PROGRAM = Opaque(NAME, BY_PROGRAM, {})
 _BESIDE_RESULTS = Opaque(NAME, "+message", {"beside": "results"})  # of what was one content with responses
 
 
@@ -32,8 +34,11 @@ def read_usage(usage: Any) -> Usage | None:
 
 def _read(content: Any, index: int) -> list[Message]:
     neutral = gemini.read([_told(content)], at=index)
-    if neutral[0].role is Role.TOOL and neutral[-1].role is Role.USER:
-        neutral[-1] = Message(Role.USER, (_BESIDE_RESULTS, *neutral[-1].parts))
+    last = neutral[-1]
+    if last.role is Role.USER and isinstance(last.parts[0], Text) and last.parts[0].text.startswith(_OF_AGENTS):
+        last = neutral[-1] = Message(Role.USER, (*last.parts, _BY_PROGRAM))
+    if neutral[0].role is Role.TOOL and last.role is Role.USER:
+        neutral[-1] = Message(Role.USER, (_BESIDE_RESULTS, *last.parts))
     return neutral
 
 

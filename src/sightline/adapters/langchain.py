@@ -65,8 +65,10 @@ class _Threads:
             for tool in self.conversations.own_tools
         ]
 
-    def call(self, messages: Sequence[Any], system: str | None, tools: Sequence[Any]) -> ListCall:
-        """Return a model call with these messages.
+    def call(
+        self, messages: Sequence[Any], system: str | None, tools: Sequence[Any], *, late: bool = False
+    ) -> ListCall:
+        """Return a model call with these messages. `late` as for `ListCall`.
 
         The system text is counted, and not among the messages; None: it is that of the session or of the messages.
         """
@@ -85,6 +87,7 @@ class _Threads:
             tools=self.define(tools),
             recall=bool(own & RECALL_NAMES),
             windows=own >= WINDOW_TOOLS,
+            late=late,
             in_place=bool(system),
         )
 
@@ -109,9 +112,13 @@ class _Threads:
     def _is_ours(self, tool: Any) -> bool:
         return any(tool is own for own in self.tools)
 
+    def without_ours(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools that are not ours."""
+        return [tool for tool in tools if not self._is_ours(tool)]
+
     def define(self, tools: Sequence[Any]) -> list[Any]:
         """Return the definitions of tools that are not ours. They are made again only for other tools."""
-        others = [tool for tool in tools if not self._is_ours(tool)]
+        others = self.without_ours(tools)
         defined, definitions = self._defined
         if len(others) != len(defined) or any(one is not other for one, other in zip(others, defined, strict=True)):
             try:
@@ -137,7 +144,8 @@ class SightlineMiddleware(AgentMiddleware):
 
     Before each model call the new messages of the state are appended to the session of the thread, and the model gets
     what fits the budget, with system prompt and tools counted. The state keeps every message. The model's reply goes to
-    the log at once. `tools` are `expand` and `recall`, by which the model sees again what was shortened.
+    the log at once. `tools` are `expand`, `recall` and `look`, by which the model sees again what was shortened: it
+    gets them with the first call that shows less than everything, and then with each.
     Each `thread_id` has a session of that name. Messages that were edited or taken back go on as a branch of it.
     Put it last in the list of middlewares, so that it sees the request as the others leave it.
     """
@@ -164,7 +172,7 @@ class SightlineMiddleware(AgentMiddleware):
     def wrap_model_call(self, request: "_Request", handler: "Callable[[_Request], _Response]") -> "_Response":
         """Call the model with what fits. Raises what `Session.compose` raises."""
         call, budget = self._begin(request)
-        response = handler(request.override(messages=call.compose(budget)))
+        response = handler(self._changed(request, call, call.compose(budget)))
         call.reply(*response.result)
         return response
 
@@ -173,7 +181,8 @@ class SightlineMiddleware(AgentMiddleware):
     ) -> "_Response":
         """The same for `ainvoke` and `astream`. The session's work is done in a thread."""
         call, budget = await asyncio.to_thread(self._begin, request)
-        response = await handler(request.override(messages=await asyncio.to_thread(call.compose, budget)))
+        messages = await asyncio.to_thread(call.compose, budget)
+        response = await handler(self._changed(request, call, messages))
         await asyncio.to_thread(call.reply, *response.result)
         return response
 
@@ -188,7 +197,14 @@ class SightlineMiddleware(AgentMiddleware):
     def _begin(self, request: "_Request") -> tuple[ListCall, Budget]:
         system = str(request.system_message.text) if request.system_message else ""
         tools = [*request.tools, *_response_tools(request.response_format)]
-        return self._threads.call(request.messages, system, tools), self.budget or _budget_of(request.model)
+        call = self._threads.call(request.messages, system, tools, late=True)
+        return call, self.budget or _budget_of(request.model)
+
+    def _changed(self, request: "_Request", call: ListCall, messages: list[Any]) -> "_Request":
+        """Return a request with these messages, and with our tools only if they go with this call."""
+        if call.offers:
+            return request.override(messages=messages)
+        return request.override(messages=messages, tools=self._threads.without_ours(request.tools))
 
 
 class ContextNode:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -21,14 +22,14 @@ from sightline.apps.app import App
 from sightline.errors import BadInput, SightlineError
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.follow.list_call import ListCall, usual_budget
+from sightline.follow.list_call import ListCall, shows_all, usual_budget
 from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.plan import Budget
 from sightline.providers.windows import window_of
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import ToolDefinition
-from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS
+from sightline.values.recall_tools import RECALL_NAMES, RECALL_TOOLS, offered
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
 
@@ -90,6 +91,8 @@ class SightlineSession:
             self._conversations = _in_folder(Path(sessions).resolve(), load_apps(apps))
         else:
             self._conversations = Conversations(sessions, settings=settings, apps=apps)
+        self.knows_runs = False  # the SDK has said for which run it reads the items
+        self._lacks_tools = False  # the last call showed less than everything, and had no tools of ours
 
     @property
     def input_filter(self) -> CallModelInputFilter:
@@ -99,7 +102,9 @@ class SightlineSession:
     @property
     def tools(self) -> list[FunctionTool]:
         """`expand` and `recall`, and with apps `create` and `action`: `Agent(tools=[…, *session.tools])`."""
-        return [_make_tool(tool) for tool in self._conversations.own_tools]
+        own = self._conversations.own_tools
+        is_late = WINDOW_TOOLS.isdisjoint(tool.name for tool in own)  # windows need theirs at once
+        return [_make_tool(tool, late=is_late) for tool in own]
 
     @property
     def session(self) -> Session:
@@ -117,9 +122,11 @@ class SightlineSession:
         self,
         limit: int | None = None,
         *,
-        wrapper: RunContextWrapper[Any] | None = None,  # noqa: ARG002 - the SDK gives it to all four, or to none
+        wrapper: RunContextWrapper[Any] | None = None,  # the SDK gives it to all four, or to none
     ) -> "list[TResponseInputItem]":
         """Return the items, oldest first; with a limit, the newest ones."""
+        if wrapper is not None:
+            _of_runs[wrapper], self.knows_runs = self, True
         limit = resolve_session_limit(limit, self.session_settings)
         return cast("list[TResponseInputItem]", await self._run(lambda kept: kept.newest(limit)))
 
@@ -172,7 +179,15 @@ class SightlineSession:
             windows={tool.name for tool in self._conversations.own_tools} & {*own} >= WINDOW_TOOLS,
             owner=self,
         )
-        return ModelInputData(call.compose(budget), data.instructions)
+        composed = ModelInputData(call.compose(budget), data.instructions)
+        self._lacks_tools = not (own or shows_all(call.payload))
+        return composed
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether the model gets our tools with the next call: something was shortened, or it had them before."""
+        with self._conversations.use(self.session_id, self) as history:
+            return self._lacks_tools or bool(offered(history.session.log.tools.definitions))
 
     def answer(self, name: str, arguments: dict[str, Any], call_id: str = "") -> str:
         """Return the answer to the model's call of one of our tools."""
@@ -205,7 +220,10 @@ class _Filter:
         if self.first is not None:
             filtered = self.first(data)
             data = replace(data, model_data=filtered if isinstance(filtered, ModelInputData) else await filtered)
-        tools = await data.agent.get_all_tools(RunContextWrapper(data.context))
+        context = RunContextWrapper(data.context)
+        if self.session.knows_runs:  # else the run has asked for the tools without it, and has them
+            _of_runs[context] = self.session
+        tools = await data.agent.get_all_tools(context)
         ours = [tool for tool in tools if isinstance(tool, _OwnTool)]
         definitions = [_define(tool) for tool in tools if tool not in ours]
         definitions += [_define(to if isinstance(to, Handoff) else handoff(to)) for to in data.agent.handoffs]
@@ -255,12 +273,27 @@ class _OwnTool(FunctionTool):  # type: ignore[misc]  # see pyproject.toml
     """A tool of ours."""
 
 
-def _make_tool(tool: ToolDefinition) -> FunctionTool:
-    return _OwnTool(tool.name, tool.description, tool.schema, _answer_with(tool.name), strict_json_schema=False)
+_of_runs: WeakKeyDictionary[RunContextWrapper[Any], SightlineSession] = WeakKeyDictionary()
+
+
+async def _is_wanted(context: RunContextWrapper[Any], _agent: Any) -> bool:
+    """Whether the model gets our tools: after the first call of its conversation that showed less than everything.
+
+    The SDK asks before it composes, so that call itself has none.
+    """
+    session = _of_runs.get(context)
+    return session is None or await asyncio.to_thread(lambda: session.offers_tools)
+
+
+def _make_tool(tool: ToolDefinition, *, late: bool = True) -> FunctionTool:
+    answer, is_enabled = _answer_with(tool.name), _is_wanted if late else True
+    return _OwnTool(tool.name, tool.description, tool.schema, answer, strict_json_schema=False, is_enabled=is_enabled)
 
 
 recall_tools: list[FunctionTool] = [_make_tool(tool) for tool in RECALL_TOOLS]
-"""`expand` and `recall`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`."""
+"""`expand`, `recall` and `look`, by which the model sees again what was shortened: `Agent(tools=[…, *recall_tools])`.
+
+It gets them after the first call that showed less than everything."""
 
 
 # ---------------------------------------------------------------------- what is counted besides the input

@@ -9,6 +9,7 @@ The run keeps every message; the model gets those that fit. Needs the extra `pyd
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from sightline.adapters.version import check_version
@@ -64,6 +65,7 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
         self.budget = budget
         self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai", apps=apps)
         self._call: ListCall | None = None  # the last request of the run
+        self._has_apps = not WINDOW_TOOLS.isdisjoint(tool.name for tool in self._conversations.own_tools)
 
     def session_of(self, conversation_id: str) -> Session:
         """Return the session of a conversation, on the branch of the messages that it had last."""
@@ -85,7 +87,7 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
         return copy(self)
 
     def get_toolset(self) -> FunctionToolset[Any]:
-        """Return our tools. They are there from the first request on, so that the tools do not change."""
+        """Return our tools. The model gets them with the first request that shows less than everything."""
         made = [
             Tool.from_schema(self._answering(tool.name), tool.name, tool.description, tool.schema, takes_ctx=True)
             for tool in self._conversations.own_tools
@@ -102,6 +104,9 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
         parameters, model = request_context.model_request_parameters, request_context.model
         budget = self.budget or _budget_of(model, request_context.model_settings)
         request_context.messages = await asyncio.to_thread(self._compose, ctx, messages, parameters, budget)
+        if self._call is not None and not self._call.offers and not self._has_apps:
+            others = [tool for tool in parameters.function_tools if not self._is_ours(tool)]
+            request_context.model_request_parameters = replace(parameters, function_tools=others)
         return request_context
 
     async def after_model_request(
@@ -134,6 +139,7 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
             tools=_define(parameters, ours),
             recall=bool(own & RECALL_NAMES),
             windows=own >= WINDOW_TOOLS,
+            late=True,
         )
         return self._call.compose(budget)
 

@@ -26,13 +26,28 @@ from pydantic_ai.messages import (
 )
 
 from sightline.follow.history import History
-from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Part, Result, Role, Text, Usage, blob_text
+from sightline.values.items import (
+    BY_PROGRAM,
+    Blob,
+    Call,
+    File,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Result,
+    Role,
+    Text,
+    Usage,
+    blob_text,
+)
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.common import arguments_text, call_from, text_part
 from sightline.wire.payload import Payload
 
 NAME = "pydantic-ai"  # the provider of parts that only pydantic-ai knows
 _ERRORS = {"failed": "failed", "retried": "failed", "interrupted": "interrupted"}  # outcomes of tool calls
+_BY_PROGRAM = Opaque(NAME, BY_PROGRAM, {})
 _RECORDS = ("delta", "baseline", "digest")  # what the run notes in a request besides what is said: how the kinds end
 
 
@@ -100,7 +115,7 @@ def _request_part(part: Any) -> Message:
     text = part.model_response() if hasattr(part, "model_response") else str(getattr(part, "content", None) or "")
     if getattr(part, "tool_name", None):  # a retry of earlier versions, which answers a call
         return Message(Role.TOOL, (Result(part.tool_call_id, (text_part(text),), "failed", part.tool_name),))
-    return Message(Role.USER, (text_part(text),))
+    return Message(Role.USER, (text_part(text), _BY_PROGRAM))  # what the run says of a response that it did not take
 
 
 def _content(content: Any) -> tuple[Any, ...]:

@@ -60,8 +60,9 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         """`budget`: without one, the context window of the agent's model, if it is known.
 
         `sessions`: where they are kept: a project's folder, `Stores`, a function that opens a session by its id, or one
-        session. `settings` are those of a new session. `recall`: whether the agent gets the tools `expand` and
-        `recall`, by which the model sees again what was shortened.
+        session. `settings` are those of a new session. `recall`: whether the agent gets the tools `expand`, `recall`
+        and `look`, by which the model sees again what was shortened. The model gets them with the first call that shows
+        less than everything, and then with each.
         """
         super().__init__()
         self.session_id, self.budget = session_id, budget
@@ -123,14 +124,22 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             return messages
 
     async def _call_model(self, context: Any, call: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        composed = await asyncio.to_thread(self._compose, context)
-        async for event in call(context.replace(messages=composed)):
+        composed, offers = await asyncio.to_thread(self._compose, context)
+        specs = context.tool_specs
+        if not offers:
+            own = {tool.tool_name for tool in self._tools if self._is_ours(context.agent, tool)}
+            specs = [spec for spec in specs if spec["name"] not in own]
+        async for event in call(context.replace(messages=composed, tool_specs=specs)):
             yield event
 
-    def _compose(self, context: Any) -> list[Json]:
+    def _is_ours(self, agent: Agent, tool: PythonAgentTool) -> bool:
+        """Whether an agent has this tool under its name, and not one of the program."""
+        return agent.tool_registry.registry.get(tool.tool_name) is tool
+
+    def _compose(self, context: Any) -> tuple[list[Json], bool]:
+        """Return what is sent, and whether our tools go with it."""
         messages, changing = _split(context.messages, getattr(context, "dynamic_trailing_blocks", 0))
-        registered = context.agent.tool_registry.registry
-        own = {tool.tool_name for tool in self._tools if registered.get(tool.tool_name) is tool}
+        own = {tool.tool_name for tool in self._tools if self._is_ours(context.agent, tool)}
         tools = [spec for spec in context.tool_specs if spec["name"] not in own]
         budget = self.budget or _budget_of(context.model)
         if changing:
@@ -144,6 +153,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             system=_text_of(context.system_prompt),
             tools=[*map(_define, tools)],
             recall=bool(own),
+            late=True,
         )
         written = call.compose(budget)
         self._calls[context.agent] = self._last = call
@@ -151,7 +161,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             last = {"role": "user", "content": changing}
             merged = strands_messages.merge(written[-1], last) if written else None
             written[len(written) - (merged is not None) :] = [merged or last]
-        return written
+        return written, call.offers
 
     async def _add_reply(self, event: MessageAddedEvent) -> None:
         """Log the model's reply at once, so that the log is whole when a run ends, and learn from its usage."""

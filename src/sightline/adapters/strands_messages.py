@@ -166,7 +166,7 @@ def _text_block(text: str, fields: Json) -> Json | None:
         return {"json": msgspec.json.decode(text)}
     if fields.keys() & {"guardContent", "citationsContent"}:
         return dict(_with_bytes(fields))
-    return {"text": text, **fields} if text.strip() else None
+    return {"text": text, **fields} if text else None  # Strands itself knows what to send of blanks
 
 
 def _result(result: Result) -> Json:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sightline.apps.host import Host
 from sightline.compose.render import ComposeInputs
 from sightline.log.annotations import LOWERING, ReceiptNote, Source
-from sightline.log.columns import FAILED, NONE, Compaction, Path, Timeline
+from sightline.log.columns import FAILED, NONE, Compaction, Path, Timeline, replaced_rows
 from sightline.log.journal import Journal
 from sightline.plan.plan import Plan, allowed
 from sightline.plan.strategies.worth import is_output
@@ -176,6 +176,9 @@ class Marks(NamedTuple):
     wanted: Mapping[int, Lod] = {}
     out: frozenset[int] = frozenset()
     by_model: Mapping[int, str] = {}  # rows that the model asked to see less of, and what it asked
+    replaced: frozenset[int] = (
+        frozenset()
+    )  # units to be left out because the agent has written something in their place
 
 
 _WANTED = {"pin": Lod.FULL, "raise": Lod.FULL, "collapse": Lod.GIST, "summary": Lod.SUMMARY, "out": Lod.GIST}
@@ -198,7 +201,8 @@ def read_marks(timeline: Timeline, path: Path) -> Marks:
         frozenset(row for row, mark in marked.items() if mark.what == "pin"),
         {row: _WANTED[mark.what] for row, mark in marked.items() if mark.what in _WANTED},
         frozenset(unit for unit in {timeline.unit[row] for row in out} if goes(unit)),
-        {row: mark.what for row, mark in marked.items() if mark.by and mark.what in LOWERING},
+        {row: mark.what for row, mark in marked.items() if mark.by == "model" and mark.what in LOWERING},
+        frozenset(timeline.unit[row] for row in replaced_rows(marked)),
     )
 
 

@@ -4,7 +4,7 @@
 in that order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -199,8 +199,7 @@ class Composer:
         if last is not None and self._sent_settings.reductions != reductions:
             back = inputs.hidden_units(journal, last, compactions)
         command = command or ("sweep: room" if all_again and not is_answered else "")
-        if not command and wanted and sent and inputs.was_raised(timeline, journal.path, sent):
-            command = "command: expand"
+        command = command or self._marked_command(marks, sent, (*(last or ()), *new) if marks.replaced else ())
         view = View(
             timeline=timeline,
             path=journal.path,
@@ -216,6 +215,7 @@ class Composer:
             command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
             out=marks.out,
+            replaced=marks.replaced,
             by_model=marks.by_model,
             compactions=compactions,
             state=journal.state,
@@ -247,6 +247,12 @@ class Composer:
         if self._marks_key != key:
             self._marks_key, self._marks = key, inputs.read_marks(timeline, self.journal.path)
         return self._marks
+
+    def _marked_command(self, marks: inputs.Marks, sent: int, units: Collection[int]) -> str:
+        """Return the command that marks after the last payload give. `units`: that may be shown."""
+        if marks.wanted and sent and inputs.was_raised(self.journal.timeline, self.journal.path, sent):
+            return "command: expand"
+        return "" if marks.replaced.isdisjoint(units) else "sweep: written anew"
 
     def _new_command(self, pinned: frozenset[int], gathered: ComposeInputs, command: str) -> str:
         """Return the command that the last payload does not obey: this one, or one that settings, pins or tools give.

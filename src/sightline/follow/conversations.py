@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
@@ -40,6 +41,8 @@ _MOST_SEARCHED, _MOST_BYTES = 64, 64 * 1024 * 1024  # logs that are searched for
 _ALIKE = 0.8  # of the characters of two system prompts are in lines that both have
 _LOCKS = 64
 _MOST_OTHERS = 16  # conversations of an agent's session that are looked at for the one that a request goes on from
+_MOST_UNNAMED, _MOST_UNNAMED_BYTES = 8, 8 * 1024 * 1024  # the same, and their bytes, if the agent names no session
+_LEAST_OPENING = 400  # bytes of a message that has a summary and the words around it
 _LEAST_SUMMARY = 40  # characters: shorter ones may be found in any text
 
 
@@ -291,7 +294,7 @@ class ConversationNames:
                 _note(self._replied, kept, name)
             return request._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(request.stem) % _LOCKS]:
-            if request.name not in self._begun_again and request.session and not self._stores.has(request.name):
+            if request.name not in self._begun_again and _may_go_on(request) and not self._stores.has(request.name):
                 _note(self._begun_again, request.name, self._find_summarized(request) or request.name)
         return self.with_name(request)
 
@@ -303,7 +306,7 @@ class ConversationNames:
         """Return the name of the session that has a request's conversation; empty: other logs may have to be read."""
         if request.kept_upstream:
             return self._replied.get(request.kept_upstream, "")
-        is_sure = request.most_tokens is not None or not request.session or request.name in self._begun_again
+        is_sure = request.most_tokens is not None or not _may_go_on(request) or request.name in self._begun_again
         return self.with_name(request).name if is_sure else ""
 
     def _logs(self, stem: str, most: int) -> list[Written]:
@@ -323,18 +326,25 @@ class ConversationNames:
     def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
 
-        It belongs to the same session of the agent. It has this opening already, or the summary is its last reply: the
-        agent has asked for it under the same system prompt, or shows it as an answer (opencode). Or the agent has asked
-        for it in a request of its own (pi): then it is the newest conversation that has the same system prompt.
+        It belongs to the same session of the agent, or neither names one. It has this opening already, or the summary
+        is its last reply: the agent has asked for it under the same system prompt, or shows it as an answer (opencode).
+        Or the agent has asked for it in a request of its own (pi, aider): then it is the newest conversation that has
+        the same system prompt.
         """
-        others = [log.session_id for log in self._logs(request.stem, _MOST_OTHERS)]
+        logs = self._logs(request.stem, _MOST_OTHERS if request.session else _MOST_UNNAMED)
+        sizes = accumulate(log.size for log in logs)
+        others = [
+            log.session_id
+            for log, size in zip(logs, sizes, strict=True)
+            if request.session or size <= _MOST_UNNAMED_BYTES
+        ]
         said, answered, system = request.opening_text, request.first_answer, request.system_text()
-        alike, is_apart = [], False
+        alike, is_apart, is_agent = [], False, bool(request.tools or request.anew)
         for name in others:
             with self._conversations[request.format.provider].use(name) as history, suppress(BadInput):
                 if history.knows(request.listed[request.first : request.opening]):
                     return name
-                is_like = bool(request.tools) and is_alike(history.session.items.system(), system)
+                is_like = is_agent and is_alike(history.session.items.system(), system)
                 reply = history.last_reply()
                 if (is_like and _has_summary(said, reply)) or _has_summary(answered, reply):
                     self._begin_again(history)
@@ -356,6 +366,16 @@ class ConversationNames:
         """Note the conversation of a reply that its provider may keep. Without an id nothing is noted."""
         if reply_id:
             _note(self._replied, reply_id, name)
+
+
+def _may_go_on(request: ModelRequest) -> bool:
+    """Whether a request whose conversation is new may go on from a summary of another one.
+
+    Where nobody names a session, it has several messages, or a long one of an agent: others wait for nothing.
+    """
+    if request.session or len(request.listed) - request.first > 1:
+        return True
+    return bool(request.tools) and len(request.listed[-1]) >= _LEAST_OPENING
 
 
 def _note(notes: OrderedDict[str, str], key: str, value: str) -> None:

@@ -33,6 +33,7 @@ from sightline.follow.message_list import (
     values_of,
     view_of,
 )
+from sightline.follow.rewritten import append_anew, new_messages
 from sightline.log import entries, retry_on_conflict
 from sightline.log.annotations import HistoryNote
 from sightline.plan import Budget
@@ -76,20 +77,27 @@ class History:
 
     @locked
     def follow(
-        self, messages: Sequence[Any], *, in_place: bool = False, replies: int = 0, usage: Usage | None = None
+        self,
+        messages: Sequence[Any],
+        *,
+        in_place: bool = False,
+        replies: int = 0,
+        usage: Usage | None = None,
+        anew: Sequence[Message] = (),
     ) -> Session:
         """Append what is new in this list, and return the session to compose from: its branch is this list's.
 
         A message may also be given as JSON, in bytes, as a list of the items that it consists of, or as a neutral
         `Message`. `in_place` as for `Session.extend`. `replies`: the last ones are the model's reply to the last
         payload, so that the usage it reports corrects how tokens are counted. `usage`: that of the reply, where the
-        messages do not have it.
+        messages do not have it. `anew`: messages that are no part of the list, see `rewritten`. Those that are new come
+        before its last message.
 
         Raises:
             BadInput: a message that cannot be read, by its index. Nothing is appended then.
         """
         listed = list(messages)
-        return retry_on_conflict(lambda: self._follow(listed, in_place, replies, usage), self.refresh, _ATTEMPTS)
+        return retry_on_conflict(lambda: self._follow(listed, in_place, replies, usage, anew), self.refresh, _ATTEMPTS)
 
     @property
     def place(self) -> ListPlace:
@@ -238,7 +246,9 @@ class History:
 
     # ------------------------------------------------------------------ the list
 
-    def _follow(self, messages: list[Any], in_place: bool, replies: int, usage: Usage | None) -> Session:
+    def _follow(
+        self, messages: list[Any], in_place: bool, replies: int, usage: Usage | None, anew: Sequence[Message]
+    ) -> Session:
         same = self._count_same(messages)
         read = self._read(messages, same)
         seen = [*self._seen[:same], *link(messages[same:], read, self._seen[same - 1].chain if same else START)]
@@ -249,13 +259,19 @@ class History:
             if not count:
                 break
             logged += count
-        start = self._go_to(seen, logged, lambda: possible_ends(seen, read, same))
+        start, question = self._go_to(seen, logged, lambda: possible_ends(seen, read, same)), len(seen) - 1
+        if start > question and new_messages(self.session, anew, self.after):  # the same question about other files
+            start = self._go_to(seen, question, lambda: possible_ends(seen, read, same))
         if start < len(seen):
             again = self._read(messages, start, same) if start < same else []
             new, is_reply = [*again, *read[max(0, start - same) :]], start == len(seen) - replies
             if is_reply and usage is not None and new[0]:
                 new[0] = [replace(new[0][0], usage=usage), *new[0][1:]]
-            self._append(seen[start:], new, in_place, is_reply)
+            before = question - start if new_messages(self.session, anew, self.after) else 0
+            if before:
+                self._append(seen[start:question], new[:before], in_place, is_reply)
+            append_anew(self.session, anew, self.after)
+            self._append(seen[start + before :], new[before:], in_place, is_reply)
         self._remember(messages, seen, min(same, start))
         return self.session
 

@@ -15,7 +15,9 @@ from sightline.follow.history import History
 from sightline.follow.windows import open_windows
 from sightline.log import retry_on_conflict
 from sightline.plan import Budget
-from sightline.values.items import Message, Role, Text, Usage
+from sightline.session.session import Session
+from sightline.values.items import FULL, Message, Role, Text, Usage
+from sightline.values.recall_tools import offered
 from sightline.wire.call_ids import shown_messages
 from sightline.wire.payload import Payload
 from sightline.wire.wire import Reader
@@ -41,8 +43,9 @@ class ListCall:
     """A model call with a list of messages. Its methods block: they read and write the log."""
 
     payload: Payload  # what was composed last
+    offers: bool  # whether our tools go with it
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         conversations: Conversations,
         name: str,
@@ -53,19 +56,22 @@ class ListCall:
         tools: Sequence[Any] = (),
         recall: bool = False,
         windows: bool = False,
+        late: bool = False,
         in_place: bool = True,
         owner: object = None,
     ) -> None:
         """`name`: of the conversation. `write`: how a payload is written, see `writer_of`.
 
         `system` and `tools` are sent beside the messages; they are counted. `recall`: whether the model has `expand`
-        and `recall`, `windows`: whether it has the tools of windows; `Conversations.answer` answers their calls. The
-        windows come after the messages, at the end of what is sent. `in_place` as for `Session.extend`, `owner` as for
-        `Conversations.use`.
+        and `recall`, `windows`: whether it has the tools of windows; `Conversations.answer` answers their calls.
+        `late`: a program that can leave our tools out sends them only if `offers` says so: they join with the first
+        payload that shows less than everything, which changes the prefix anyway, and stay. Windows need theirs now.
+        The windows come after the messages, at the end of what is sent.
+        `in_place` as for `Session.extend`, `owner` as for `Conversations.use`.
         """
         self._conversations, self._name, self._messages, self._write = conversations, name, list(messages), write
         self._system, self._tools, self._recall, self._windows = system, tools, recall, windows
-        self._in_place, self._owner = in_place, owner
+        self._in_place, self._owner, self._late = in_place, owner, late and not windows
         self._budget: Budget | None = None
 
     def compose(self, budget: Budget) -> list[Any]:
@@ -78,11 +84,20 @@ class ListCall:
             session = history.follow(self._messages, in_place=self._in_place)
             if system := self._system:
                 retry_on_conflict(lambda: session.system(system, replace=True), session.refresh)
-            session.tools([*self._tools, *(session.windows.tools() if self._windows else ())], recall=self._recall)
+            self._set_tools(session, budget)
             if self._windows:
                 open_windows(session)
             self.payload = session.compose(budget)
             return self._write(history, self.payload)
+
+    def _set_tools(self, session: Session, budget: Budget) -> None:
+        """Tell the session the tools, with ours if they go with this call."""
+        tools = [*self._tools, *(session.windows.tools() if self._windows else ())]
+        self.offers = self._recall and (not self._late or bool(offered(session.log.tools.definitions)))
+        session.tools(tools, recall=self.offers)
+        if self._recall and not self.offers and not shows_all(session.preview(budget)):
+            self.offers = True
+            session.tools(tools, recall=True)
 
     def refused(self, counted: int = 0) -> list[Any] | None:
         """Return what is sent instead of what the provider has refused as too long; None: it cannot be shorter.
@@ -111,6 +126,13 @@ class ListCall:
 
     def _history(self) -> AbstractContextManager[History]:
         return self._conversations.use(self._name, self._owner)
+
+
+def shows_all(payload: Payload) -> bool:
+    """Whether a payload shows everything that was said, in full."""
+    plan = payload.plan
+    is_reduced = plan.left_out is not None or any(lod is not FULL for lod in plan.levels().values())
+    return not is_reduced and not plan.reason.startswith(("sweep", "command: compact"))
 
 
 def writer_of(form: MessageForm) -> Writer:

@@ -15,6 +15,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.follow.message_list import digest_of
+from sightline.follow.rewritten import is_rewritten, split_rewritten
 from sightline.values.decoders import json_decoder, mend_escapes
 from sightline.values.items import Call, Message, Role, plain_text
 from sightline.wire import read_messages
@@ -99,6 +100,7 @@ class ModelRequest(NamedTuple):
     pieces: Pieces | None = None  # None: it cannot be compared with later ones byte by byte
     most_tokens: int | None = None  # it has no more than these; None: not known
     sender: Sender = Sender()
+    anew: Sequence[bytes] = ()  # messages of the body that are no part of the conversation, see `rewritten`
 
     @property
     def head(self) -> list[bytes]:
@@ -191,12 +193,15 @@ class ModelRequest(NamedTuple):
 
     def system_text(self) -> str:
         """Return the system prompt as text, to count and to log it."""
-        told = self.system
-        listed = [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
-        contents = [told | {"role": "user"}] if isinstance(told, dict) and self.format.wire == "gemini" else []
-        read = [*read_messages(listed, "anthropic"), *read_messages(contents, "gemini")]
-        read += read_all(self.format, self.head)
-        return "\n\n".join(text for message in read if (text := plain_text(message.parts)))
+        return _system_text(self.format, self.fields, self.head)
+
+
+def _system_text(format: Format, fields: Json, head: Sequence[bytes]) -> str:  # noqa: A002
+    told = field_of(fields, format.system) if format.system else None
+    listed = [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
+    contents = [told | {"role": "user"}] if isinstance(told, dict) and format.wire == "gemini" else []
+    read = [*read_messages(listed, "anthropic"), *read_messages(contents, "gemini"), *read_all(format, head)]
+    return "\n\n".join(text for message in read if (text := plain_text(message.parts)))
 
 
 def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelRequest:  # noqa: A002
@@ -211,13 +216,19 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
         if fields is None:
             listed, fields = _decode(format, body)
         first, opening = _find_opening(format, listed)
+        anew: list[bytes] = []
+        if format.wire != "gemini" and is_rewritten(body, fields.get("tools")):
+            said, anew = split_rewritten(listed[first:], _system_text(format, fields, listed[:first]))
+            listed, pieces = [*listed[:first], *said], None
+            first, opening = _find_opening(format, listed)
         session = session_of(fields, headers)
         name = _name(format, session, listed[first:opening])
     except (msgspec.DecodeError, RecursionError) as error:
         if (mended := mend_escapes(body)) != body:
             return parse(format, mended, headers)._replace(body=body)  # of one length: places in it are the same
         raise BadInput(f"the body is no JSON: {error}") from error
-    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces, sender=sender_of(headers))
+    sender = sender_of(headers)
+    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces, sender=sender, anew=anew)
 
 
 def read_all(format: Format, messages: Sequence[bytes]) -> list[Message]:  # noqa: A002

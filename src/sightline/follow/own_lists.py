@@ -1,17 +1,16 @@
 """The list of steps that an agent keeps by a tool of its own, and replaces as a whole: its newest state stays whole."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 from sightline.errors import SightlineError
 from sightline.follow.model_request import Format, read_all
+from sightline.log import AGENT
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind
 
 _KEYS = ("todos", "plan", "newTodos")  # arguments that are all of such a list, in the agents that have one
 _MARKS = tuple(f"{key}{end}".encode() for key in _KEYS for end in ('":', '\\":'))  # also within a text of JSON
-_LOOKED_AT = 200  # calls: the newest list is nearly always among the last ones of a log
 _SHARE = 0.2  # of the window that such a list may have
 
 
@@ -44,19 +43,33 @@ def is_list(call: Call) -> bool:
 
 
 def hold_list(session: Session, call_id: str, window: int) -> None:
-    """Have the list of this call stay whole, and no other one. One that takes much of the window is left alone."""
-    calls = [info for info in session.items.table() if info.kind is Kind.CALL]
-    for info in islice(reversed(calls), _LOOKED_AT):
-        call = session.items[info.id].parts[0]
-        if not isinstance(call, Call) or not is_list(call):
-            continue
-        is_held = call.id == call_id and info.full <= _SHARE * window
-        if call.id == call_id:
-            call_id = ""  # some servers give one id many times: the newest is meant
-        if is_held and not info.pinned:
-            session.items.pin(info.id)
-        elif info.pinned and not is_held:
-            session.items.unpin(info.id)
+    """Have the list of this call stay whole, and no other one. One that takes much of the window is left alone.
+
+    What somebody else has pinned stays pinned.
+    """
+    timeline, path = session.log.timeline, session.log.path
+    marks = timeline.marked(path)
+    newest = _row_of(session, call_id)
+    is_held = newest >= 0 and timeline.full[newest] <= _SHARE * window
+    for row, mark in marks.items():
+        is_list_mark = mark.by == AGENT and mark.what == "pin" and timeline.kind[row] == Kind.CALL
+        if is_list_mark and not (is_held and row == newest):
+            session.items.mark(row, "unpin", AGENT)
+    if is_held and (newest not in marks or marks[newest].what != "pin"):
+        session.items.mark(newest, "pin", AGENT)
+
+
+def _row_of(session: Session, call_id: str) -> int:
+    """Return the row of the newest call with this id that replaces a list: some servers give one id many times.
+
+    -1: there is none.
+    """
+    timeline = session.log.timeline
+    for row in timeline.rows_on(session.log.path, timeline.newest_of(Kind.CALL)):
+        call = session.items[timeline.id(row)].parts[0]
+        if isinstance(call, Call) and call.id == call_id and is_list(call):
+            return row
+    return -1
 
 
 def _has_state(step: object) -> bool:

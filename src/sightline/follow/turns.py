@@ -23,8 +23,9 @@ from sightline.follow.context_windows import ContextWindow, ContextWindows, kept
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
-from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, sender_of
+from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, read_all, sender_of
 from sightline.follow.own_lists import hold_list, newest_list
+from sightline.follow.rewritten import hold_anew, let_go_of_reports, replaced_tokens
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
@@ -238,10 +239,11 @@ class Turns:
 
     def _prepare(self, history: History, request: ModelRequest, passed: bool) -> Prepared:
         name, size, begins = request.name, history.session.size, not history.session.size
+        anew = read_all(request.format, request.anew)
         if request.kept_upstream:
             place = history.go_on(request.previous_reply, request.messages, in_place=True)
         else:
-            history.follow(request.messages, in_place=True)
+            history.follow(request.messages, in_place=True, anew=anew)
             place = history.place
         # The same request is being answered, or was by a server that was killed: this one gets its own answer.
         if (name, place) in self._taken or not history.is_last(place):
@@ -250,7 +252,9 @@ class Turns:
         budget, is_composed = self._budget(request, session), session.receipt is not None
         is_composed = is_composed or (self._shows_windows(request) and not passed)
         self._set_head(session, request, ours=is_composed and not passed)
-        tokens = session.items.tokens(after := history.after)
+        if anew:
+            hold_anew(session, anew, budget.window if budget is not None else 0, history.after)
+        tokens = session.items.tokens(after := history.after) - replaced_tokens(session, history.after)
         fits = budget is None or tokens <= self._room(budget, request)
         if passed or (not is_composed and fits):
             if size and session.size == size and not self._stores.has(name):  # else writing has told it
@@ -452,6 +456,8 @@ class Turns:
             is_near = refused or tokens > _SURELY_WHOLE * self._room(budget, request)
             if session.log.timeline.closed or (is_near and _shortens(session, budget)):
                 own = self._set_head(session, request, ours=ours, shortens=True)
+        if request.anew:
+            let_go_of_reports(session)
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
@@ -462,7 +468,8 @@ class Turns:
             self._lists[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
-        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < tokens else "")
+        said = tokens - replaced_tokens(session, before.after)
+        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < said else "")
         again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
         changed = 0 if is_first else changed  # our tools join
         kept = None if changed is None else tokens_before(changed, payload, profile(session.settings.profile))

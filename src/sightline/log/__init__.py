@@ -5,6 +5,7 @@ Nothing here decides which items a model sees. Above `session`, others import th
 """
 
 from sightline.log.columns import (
+    AGENT,
     FAILED,
     FIRST,
     HEAD,
@@ -16,17 +17,19 @@ from sightline.log.columns import (
     ORPHAN,
     REPLACING,
     Compaction,
+    Mark,
     Path,
     Timeline,
     branch_label,
     is_branch_name,
+    replaced_rows,
 )
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.fold import GrowingTimeline
 from sightline.log.journal import Journal, retry_on_conflict
 
 __all__ = [
-    "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
-    "Compaction", "Drafts", "GrowingTimeline", "Journal", "Path", "PendingCall", "Timeline", "branch_label",
-    "is_branch_name", "retry_on_conflict",
+    "AGENT", "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
+    "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline", "branch_label",
+    "is_branch_name", "replaced_rows", "retry_on_conflict",
 ]  # fmt: skip

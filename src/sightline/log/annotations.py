@@ -52,7 +52,8 @@ LOWERING = frozenset(("collapse", "summary", "out"))
 class PinNote(Struct, omit_defaults=True):
     """An item was pinned ("pin"), unpinned, or is to be shown at another level from the next sweep on.
 
-    `by`: "model", if the model asked for it; else the program or a user did.
+    `by`: "model", if the model asked for it; "agent", if it follows from what an agent sends, see `follow.rewritten`;
+    else the program or a user did.
     """
 
     item: str

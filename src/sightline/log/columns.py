@@ -85,6 +85,9 @@ class Path(NamedTuple):
         return self.knows(note) and note.offset <= self.ends.get(note.branch, UNBOUNDED)
 
 
+AGENT = "agent"  # the `by` of a mark that follows from what an agent sends
+
+
 class Mark(Struct):
     """A row was pinned, unpinned or asked for at another level. Applies to every branch that contains `at`."""
 
@@ -99,6 +102,11 @@ class Mark(Struct):
 def pinned_rows(marked: Mapping[int, Mark]) -> set[int]:
     """The rows whose last mark is a pin."""
     return {row for row, mark in marked.items() if mark.what == "pin"}
+
+
+def replaced_rows(marked: Mapping[int, Mark]) -> set[int]:
+    """The rows that an agent no longer sends, because it has written something else in their place."""
+    return {row for row, mark in marked.items() if mark.by == AGENT and mark.what == "out"}
 
 
 class Placed(Struct):

@@ -15,7 +15,7 @@ from sightline.log.entries import Body, CompactMetadata, Entry, ToolResult, Tool
 from sightline.shorten import subject_of
 from sightline.values.clock import Clock, Ids, timestamp
 from sightline.values.escape import plain_name
-from sightline.values.items import Call, Message, Opaque, Part, Result, Role, Text
+from sightline.values.items import BY_PROGRAM, Call, Message, Opaque, Part, Result, Role, Text
 from sightline.values.phrases import say
 
 _BOUNDARY = "=== 上下文压缩边界 ==="  # in every locale: it marks a place and is never shown
@@ -138,6 +138,8 @@ class Drafts:
                 type_ = "assistant" if call is None else "tool_use"
                 return self._entry(type_, body, tool=tool, flags=flags, receipt=receipt, when=message.when)
             case _:
+                if any(isinstance(part, Opaque) and part.kind == BY_PROGRAM for part in message.parts):
+                    flags |= LABELLED
                 body = Body("user", entries.encode_parts(message.parts))
                 return self._entry("user", body, flags=flags, when=message.when)
 

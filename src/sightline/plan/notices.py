@@ -10,7 +10,7 @@ from itertools import tee
 from typing import NamedTuple, TypeAlias
 
 from sightline import shorten
-from sightline.log.columns import BY_RULE
+from sightline.log.columns import BY_RULE, replaced_rows
 from sightline.log.journal import Journal, LaidDown, laid_down
 from sightline.log.recall_frame import speaker, speaks_for_another
 from sightline.plan.view import LeftOut, Notices
@@ -131,9 +131,10 @@ class EngineNotices(Notices):
         """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
         timeline, path = self._journal.timeline, self._journal.path
         lines: list[str] = []
+        replaced = {timeline.unit[row] for row in replaced_rows(timeline.marked(path))}
         for unit in range(left_out.last, left_out.first - 1, -1):
             row = timeline.unit_row[unit]
-            if unit in units_shown or not path.holds(timeline.branch[row], row):
+            if unit in units_shown or unit in replaced or not path.holds(timeline.branch[row], row):
                 continue
             line, tokens = self._index_line(unit, preface)
             limit -= tokens

@@ -149,7 +149,8 @@ class View(Struct, frozen=True):
     cold: bool = False  # the provider no longer has the prefix in its cache
     command: str = ""  # why a sweep must happen now, such as "command: pin"; empty: it need not
     wanted: Mapping[int, Lod] = field(default_factory=dict)  # rows that get this level at the next sweep
-    out: frozenset[int] = frozenset()  # units that the next sweep leaves out, because the model asked for it
+    out: frozenset[int] = frozenset()  # units that the next sweep leaves out, because somebody asked for it
+    replaced: frozenset[int] = frozenset()  # those of them that the agent itself no longer sends
     by_model: Collection[int] = ()  # those of the wanted rows that the model asked for
     compactions: Sequence[Compaction] = ()  # in force: at the next sweep, their summaries replace what they cover
     state: Mapping[str, Any] = field(default_factory=dict)  # what the strategy remembers, from the log

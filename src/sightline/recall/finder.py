@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from typing import TypeVar
 
 from sightline.log.column_cache import line_hash
-from sightline.log.columns import WHOLE
+from sightline.log.columns import WHOLE, replaced_rows
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
 from sightline.recall.overview import SHOWN_KINDS, SPEECH
@@ -168,10 +168,10 @@ class Finder:
         return says_something(query) or surely_asks(query)
 
     def asking_units(self) -> set[int]:
-        """Return the units that ask: the last user message, and those with pending calls. They are no answer."""
-        timeline = self._journal.timeline
-        pending = (timeline.unit[row] for row in timeline.open_calls)
-        return {timeline.last_user(self._journal.path, len(timeline)), *pending}
+        """Return the units that are no answer: the last user message, those with pending calls, what was replaced."""
+        timeline, path = self._journal.timeline, self._journal.path
+        rows = [*timeline.open_calls, *replaced_rows(timeline.marked(path))]
+        return {timeline.last_user(path, len(timeline)), *(timeline.unit[row] for row in rows)}
 
     # ------------------------------------------------------------------ the index
 

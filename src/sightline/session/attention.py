@@ -205,7 +205,9 @@ class Attention:
         """Take back what the model itself asked for earlier, if it is another level than this one."""
         marks, timeline = self._journal.timeline.marked(self._journal.path), self._journal.timeline
         what = _MARK_OF[lod]
-        own = [row for row in rows if row in marks and marks[row].by and marks[row].what in LOWERING - {what}]
+        own = [
+            row for row in rows if row in marks and marks[row].by == "model" and marks[row].what in LOWERING - {what}
+        ]
         if own:
             self._journal.annotate(*((entries.PIN, PinNote(timeline.id(row), what, "model")) for row in own))
 

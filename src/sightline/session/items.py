@@ -306,9 +306,12 @@ class Items:
             raise UnknownItem(str(item_id).removeprefix("#"))
         return row
 
-    def mark(self, row: int, what: str) -> None:
-        """Log that an item was pinned or unpinned, or is wanted at a level of detail ("raise", "collapse")."""
-        self._journal.annotate((entries.PIN, PinNote(self._journal.timeline.id(row), what)))
+    def mark(self, row: int, what: str, by: str = "") -> None:
+        """Log that an item was pinned or unpinned, or is wanted at a level of detail ("raise", "collapse").
+
+        `by` as in `PinNote`.
+        """
+        self._journal.annotate((entries.PIN, PinNote(self._journal.timeline.id(row), what, by)))
 
     def _describe(self, rows: Sequence[int]) -> list[ItemInfo]:
         timeline = self._journal.timeline

@@ -94,6 +94,9 @@ class Opaque(Struct, frozen=True, tag="opaque", gc=False):
     raw: dict[str, Any]
 
 
+BY_PROGRAM = "+program"  # the kind of an opaque part of a user message: a program wrote this, and not the user
+
+
 class Result(Struct, frozen=True, tag="result", omit_defaults=True, gc=False):
     """The result of a tool call. `id` is that of the call."""
 

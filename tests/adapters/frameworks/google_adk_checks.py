@@ -174,12 +174,24 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streaming: bool, 
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very contents that it would get without us."""
+    """The model gets the very request that it would get without us: contents, instruction and tools."""
     plain = Talk(turns(3), plugin=object(), service=InMemorySessionService())
     plain.ask("Look at the disks.")
     ours = Talk(turns(3), SightlinePlugin(sl.Budget(100_000), sessions=sl.MemoryStores()))
     ours.ask("Look at the disks.")
-    assert [call["contents"] for call in ours.model.calls] == [call["contents"] for call in plain.model.calls]
+    assert ours.model.calls == plain.model.calls
+
+
+def test_our_tools_join_with_the_first_call_that_shows_less_and_stay() -> None:
+    """Also for the calls after an answer."""
+    talk = Talk([*turns(20), text("Yes.")])
+    talk.ask("Look at the disks.")
+    talk.ask("And now?")
+    offers = ['"expand"' in json.dumps(call["tools"]) for call in talk.model.calls]
+    shows_less = ["#" in json.dumps(call["contents"]) for call in talk.model.calls]
+    assert offers == sorted(offers)
+    assert offers == shows_less
+    assert not offers[0]
 
 
 def test_the_model_sees_again_what_was_shortened() -> None:
@@ -284,6 +296,27 @@ def test_agents_that_hand_over_have_branches_of_one_session() -> None:
     other.model = talk.model
     talk.ask("Look.")
     assert len(talk.model.calls) == 42
+    assert max(map(count, talk.model.calls)) <= BUDGET.window - BUDGET.output
+
+
+def test_what_one_agent_tells_another_is_not_the_users() -> None:
+    """After a transfer the question is the user's, an early fact is found for it, and ADK's words lay nothing down."""
+    other = LlmAgent(name="other", instruction="You answer.", tools=[shell], model="scripted")
+    hand_over = [use("transfer_to_agent", agent_name="other")]
+    fact = "The gateway of the Kestrel project listens on port 8437."
+    rest = [text(f"Round {number} of the disks, which are fine. " * 40) for number in range(40)]
+    talk = Talk([*rest[:1], *turns(20), *rest, hand_over, text("8437."), text("8437.")], sub_agents=[other])
+    other.model = talk.model
+    for said in (fact, "Look at the disks.", *(f"Go on with disk {number}." for number in range(40))):
+        talk.ask(said)
+    talk.ask("Which port does the gateway of the Kestrel project listen on?")
+    last = talk.model.calls[-1]
+    assert last["system"].startswith("You answer.")
+    assert "8437" in json.dumps(last["contents"])
+    assert [quote.text for quote in talk.session.items.constraints() if "marker" in quote.text] == []
+    own = [info.id for info in talk.session.items.table() if info.kind is Kind.USER and not info.by_program]
+    assert not any(talk.session.items.text(item).startswith("For context:") for item in own)
+    assert talk.session.items.text(own[-1]).startswith("Which port")
     assert max(map(count, talk.model.calls)) <= BUDGET.window - BUDGET.output
 
 

@@ -164,12 +164,27 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(streamed: bool) -
 
 
 def test_nothing_is_shortened_while_it_fits() -> None:
-    """The model gets the very messages that it would get without us."""
+    """The model gets the very request that it would get without us: messages, system prompt and tools."""
     plain, model = agent(None, turns(3))
     plain("Look at the disks.")
     made, ours = agent(SightlineConversationManager("T", sl.Budget(100_000), sessions=sl.MemoryStores()), turns(3))
     made("Look at the disks.")
-    assert [call["messages"] for call in ours.calls] == [call["messages"] for call in model.calls]
+    assert ours.calls == model.calls
+
+
+def test_our_tools_join_with_the_first_call_that_shows_less_and_stay() -> None:
+    """Also in a new process, and for the calls after an answer."""
+    stores = sl.MemoryStores()
+    made, model = agent(manager(stores), [*turns(20), [{"text": "Yes."}]])
+    made("Look at the disks.")
+    made("And now?")
+    made, again = agent(manager(stores), [[{"text": "Yes."}]])
+    made("And now?")
+    offers = [any(spec["name"] == "expand" for spec in call["tools"]) for call in (*model.calls, *again.calls)]
+    shows_less = ["#" in json.dumps(call["messages"]) for call in (*model.calls, *again.calls)]
+    assert offers == sorted(offers)
+    assert offers == shows_less
+    assert not offers[0]
 
 
 def test_the_model_sees_again_what_was_shortened() -> None:
@@ -240,6 +255,30 @@ def go_on(folder: str) -> None:
     again("And now?")
     print(json.dumps(model.calls[0]))
     assert ours.session.branches == [""]
+
+
+def test_thinking_and_blanks_are_the_same_after_a_restart() -> None:
+    """Models that think often say a blank before a call. The next requests are those of a run that went on."""
+
+    def thought(number: int, *blocks: Json) -> list[Json]:
+        told = {"text": f"thought {number} " * 30, "signature": f"s{number}"}
+        return [{"reasoningContent": {"reasoningText": told}}, {"text": "\n\n"}, *blocks]
+
+    def script() -> list[Reply]:
+        rounds = [thought(at, use("shell", at, command=f"df {at}")) for at in range(18)]
+        return [*rounds[:9], thought(90, {"text": "All is well."}), *rounds[9:], [{"text": "Yes."}]]
+
+    made, whole = agent(manager(), script())
+    made("Look at the disks.")
+    made("And again?")
+    stores = sl.MemoryStores()
+    first, before = agent(manager(stores), script()[:10])
+    first("Look at the disks.")
+    again, after = agent(manager(stores), script()[10:])
+    assert [each["content"] for each in again.messages] == [each["content"] for each in first.messages]
+    again("And again?")
+    assert [call["messages"] for call in (*before.calls, *after.calls)] == [call["messages"] for call in whole.calls]
+    assert [each["content"] for each in again.messages] == [each["content"] for each in made.messages]
 
 
 def test_a_session_manager_of_strands_restores_the_list_and_the_log_goes_on(tmp_path: Path) -> None:

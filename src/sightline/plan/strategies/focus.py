@@ -64,7 +64,7 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
             view.uncut()  # what another plan made to measure
         tidy = self.economy != "off"
         pages = _page_outputs(view) if tidy else {}
-        tokens = view.tokens_with_new(pages)
+        tokens = view.tokens_with_new(pages) - _replaced_tokens(view)
         is_forced = tokens > _forced_above(view)
         if is_forced or view.command:
             reason = view.command or "sweep: forced"
@@ -105,6 +105,14 @@ def _may_be_paged(view: View, row: int) -> bool:
     if view.last_stage is not None and row in view.last_stage.lods:
         return False  # the stage before has decided
     return is_output(view.timeline, row) and not is_wanted and view.may_shorten(row)
+
+
+def _replaced_tokens(view: View) -> int:
+    """Tokens that a sweep saves because the agent itself no longer sends some units."""
+    if not view.replaced:
+        return 0
+    levels = view.last.levels() if view.last else {}
+    return sum(view.unit_tokens(unit, levels) for unit in view.replaced.intersection(view.candidates()))
 
 
 def _forced_above(view: View) -> float:

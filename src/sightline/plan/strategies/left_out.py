@@ -21,7 +21,7 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
     is_new = any(unit not in (last or ()) for unit in (*view.back, *summaries))
     if is_new or view.command == SETTINGS_CHANGED or not all(compaction.summaries for compaction in view.compactions):
         pending = {timeline.unit[row] for row in timeline.open_calls}
-        hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending
+        hidden = {*body_units(timeline, view.path)} - ({*units} - {*out}) - pending - view.replaced
         return _count(view, _missed(view, hidden))
     before = last.left_out if last else None
     if last and before:
@@ -32,7 +32,7 @@ def count_left_out(view: View, units: Collection[int], out: Collection[int]) -> 
             compaction.first <= first and end <= compaction.last for compaction in view.compactions
         ):
             before = None  # all came back, or one summary covers it
-    now = _count(view, _missed(view, out))
+    now = _count(view, _missed(view, {*out} - view.replaced))
     if before is None or now is None:
         return before or now
     ends = min(before.first, now.first), max(before.last, now.last)
