@@ -234,7 +234,7 @@ class Turns:
     def _prepare(self, history: History, request: ModelRequest, passed: bool) -> Prepared:
         name, size, begins = request.name, history.session.size, not history.session.size
         if request.kept_upstream:
-            place = history.go_on(request.previous_reply, request.messages, in_place=True)
+            place = history.go_on(_own_reply(request, request.previous_reply), request.messages, in_place=True)
         else:
             history.follow(request.messages, in_place=True)
             place = history.place
@@ -324,16 +324,17 @@ class Turns:
                 request = request._replace(fields=request.fields | {"tool_choice": none})
             return self._compose(session, prepared, request, budget)
 
-    def expect(self, format: Format, prepared: Prepared, client_reply: Json, item: str) -> None:  # noqa: A002
+    def expect(self, request: ModelRequest, prepared: Prepared, client_reply: Json, item: str) -> None:
         """Note what the client got, so that it is known when it comes back. The request is done by this.
 
         `item`: the last one of the answer; empty: nothing was logged.
         """
-        with self._conversations[format.provider].use(prepared.name) as history:
+        with self._conversations[request.format.provider].use(prepared.name) as history:
             if self._taken.get((prepared.name, prepared.place)) == prepared.number:
                 del self._taken[prepared.name, prepared.place]
             if item:
-                reply_id = str(client_reply.get("id") or "") if format.wire == "responses" else ""
+                is_kept = request.format.wire == "responses"
+                reply_id = _own_reply(request, str(client_reply.get("id") or "")) if is_kept else ""
                 history.expect(prepared.place, read_reply(client_reply).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
                 if self._settings.summaries and history.session.summaries.wanted:
@@ -527,3 +528,8 @@ def _count_markers(value: Any) -> int:
     """Count the cache breakpoints that the agent itself has set."""
     blocks = value if isinstance(value, list) else []
     return sum(isinstance(block, dict) and block.get(_MARKER) is not None for block in blocks)
+
+
+def _own_reply(request: ModelRequest, reply_id: str) -> str:
+    """Return what the log calls a reply of this caller; empty: it has no id."""
+    return request.own_id(reply_id) if reply_id else ""
