@@ -56,9 +56,9 @@ def settings_file(scope: str, project: str | Path = ".") -> Path:
 class SettingsFile:
     """One settings file, and the folder in which copies of what was in it are kept.
 
-    Its methods raise BadInput if the file is no JSON object, and OSError. With `own_links` a link is followed: the user's
-    own settings may be one. In a project a link is the repository's, and could lead to any file of the user: it is
-    refused with BadInput, and nothing is read or written.
+    Its methods raise BadInput if the file is no JSON object, and OSError. With `own_links` a link is followed: the
+    user's own settings may be one. In a project a link is the repository's, and could lead to any file of the user: it
+    is refused with BadInput, and nothing is read or written.
     """
 
     def __init__(self, path: Path, home: Path, *, own_links: bool = True) -> None:
@@ -176,8 +176,8 @@ def _check_no_link(path: Path) -> None:
         if not is_right(mode):
             what = "a link" if stat.S_ISLNK(mode) else f"no {kind}"
             raise BadInput(
-                f"{place} is {what}, so it is not used: it could lead to a file outside the project. Put a plain {kind} "
-                "there, or use --scope user"
+                f"{place} is {what}, so it is not used: it could lead to a file outside the project. Put a plain "
+                f"{kind} there, or use --scope user"
             )
 
 
