@@ -4,6 +4,7 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -211,6 +212,14 @@ class Turns:
         room = self._room(budget, request)
         is_own = self._settings.window is None and request.most_tokens is None
         return most <= room or (is_own and _estimate(request.body) <= _SURE_SHARE * room)
+
+    def fits_whole(self, request: ModelRequest) -> bool:
+        """Whether a request fits its context window as it came, as far as that can be told without its log."""
+        if request.kept_upstream or (budget := self._budget(request, None)) is None:
+            return True
+        if request.most_tokens is not None and request.most_tokens <= budget.window:
+            return True
+        return _estimate(_MEDIA_BYTES.sub(b"", request.body)) <= budget.limit(1.0, 0.0)
 
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
@@ -483,6 +492,9 @@ def _with_room(budget: Budget, tried: Budget, short_by: int) -> Budget:
     if output >= _LEAST_ANSWER:
         return replace(budget, output=output)
     return replace(budget, window=max(budget.window, needed + 2 * _LEAST_ANSWER), output=_LEAST_ANSWER)
+
+
+_MEDIA_BYTES = re.compile(rb"[A-Za-z0-9+/]{2000,}={0,2}")  # images and documents, whose tokens are not their bytes
 
 
 def _estimate(body: bytes) -> float:

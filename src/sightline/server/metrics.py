@@ -72,6 +72,11 @@ class Metrics:
         self._recalls = Counter(
             "sightline_recalls", "Calls of expand and recall that were answered.", registry=registry
         )
+        self._unlogged = Counter(
+            "sightline_unlogged",
+            "Calls of models that passed, and whose request or answer is in no log.",
+            registry=registry,
+        )
         self.open_sessions: Callable[[], int] = open_sessions or (lambda: 0)
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
         gauge.set_function(self.open_sessions)
@@ -103,6 +108,10 @@ class Metrics:
     def recall(self, count: int = 1) -> None:
         """Count calls of `expand` and `recall` that were answered from the log."""
         self._recalls.inc(count)
+
+    def unlogged(self) -> None:
+        """Count a request or an answer that could not be logged."""
+        self._unlogged.inc()
 
     def text(self) -> bytes:
         """Return all counts in the text format of Prometheus."""
