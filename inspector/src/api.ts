@@ -33,11 +33,27 @@ export function hasToken(): boolean {
   return sessionStorage.getItem(KEPT) !== null;
 }
 
-/** Take the token out of the page's address and keep it, so that nobody sees it there. Whether there was one. */
+let offered = ""; // the token of an address: whoever sent that address may have chosen it
+
+/** The token that the page's address offers, and that nobody has agreed to; empty: there is none. */
+export function offeredToken(): string {
+  return offered === sessionStorage.getItem(KEPT) ? "" : offered;
+}
+
+/** Sign the tab in with the token that was offered, or leave it as it is. */
+export function answerOffer(takes: boolean): void {
+  if (takes) setToken(offered);
+  offered = "";
+}
+
+/**
+ * Take the token out of the page's address, so that nobody sees it there. It is only offered: a link could sign the tab
+ * in as somebody else, who would see what is done there. Whether there was one.
+ */
 export function takeToken(): boolean {
   const found = IN_ADDRESS.exec(location.hash);
   if (!found) return false;
-  setToken(location.hash);
+  offered = found[1]!;
   history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
   return true;
 }

@@ -1,6 +1,6 @@
 // The frame of all pages: what is chosen above, the view below.
 import { useEffect, useState } from "preact/hooks";
-import { codeWasUsed, hasToken, setToken, whenTokenNeeded } from "./api";
+import { answerOffer, codeWasUsed, hasToken, setToken, whenTokenNeeded } from "./api";
 import { CallView } from "./call";
 import { ChangesView } from "./changes";
 import { ChatView } from "./chat";
@@ -202,6 +202,22 @@ function Branches({ route, names, current }: { route: Route; names: string[]; cu
         ))}
       </select>
     </label>
+  );
+}
+
+/** Asks before an address changes who the page is. */
+export function Offer() {
+  const answer = (takes: boolean) => (answerOffer(takes), location.reload());
+  return (
+    <main>
+      <Dialog title={say("offer title")}>
+        <p>{say(hasToken() ? "offer other" : "offer why")}</p>
+        <button class="primary" onClick={() => answer(true)}>
+          {say("offer take")}
+        </button>{" "}
+        <button onClick={() => answer(false)}>{say("offer leave")}</button>
+      </Dialog>
+    </main>
   );
 }
 

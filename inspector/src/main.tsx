@@ -1,17 +1,25 @@
 import { render } from "preact";
-import { askTabs, hasToken, shareToken, takeCode, takeToken } from "./api";
-import { App } from "./app";
+import { askTabs, hasToken, offeredToken, shareToken, takeCode, takeToken } from "./api";
+import { App, Offer } from "./app";
 import { startEvents } from "./hooks";
 import "./styles.css";
 import { applyTheme } from "./theme";
 
+const place = document.getElementById("app")!;
+
 takeToken(); // first of all
 await takeCode();
 addEventListener("hashchange", async () => {
-  if (takeToken() || (await takeCode())) location.reload(); // an address pasted into a tab that is open
+  const isOffer = takeToken(); // an address pasted into a tab that is open
+  if (isOffer && offeredToken()) render(<Offer />, place);
+  else if (isOffer || (await takeCode())) location.reload();
 });
 applyTheme();
 if (!hasToken()) await askTabs();
-shareToken();
-startEvents();
-render(<App />, document.getElementById("app")!);
+if (offeredToken()) {
+  render(<Offer />, place); // nothing is read before the person has agreed
+} else {
+  shareToken();
+  startEvents();
+  render(<App />, place);
+}

@@ -69,10 +69,17 @@ class InspectedPage:
         """Go to a place of the inspector, at first by an address as it is printed. Waits until it shows something."""
         token = "" if self._has_token else f"token={TOKEN}"
         self.page.goto(f"{self.server.url}#{token}{place.removeprefix('#')}")
+        if token:
+            self.sign_in()
         self._has_token = True  # the tab keeps it
         self.page.locator("main").wait_for()
         self.settle()
         return self.page
+
+    def sign_in(self) -> None:
+        """Agree to the token of the address."""
+        self.page.locator("dialog button.primary").click()
+        self.page.locator("dialog").wait_for(state="detached")
 
     def settle(self) -> None:
         """Wait until nothing is being read any more, and each chart is there."""

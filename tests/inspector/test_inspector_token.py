@@ -26,6 +26,7 @@ def test_the_printed_address_opens_the_page_and_loses_its_token(page: InspectedP
     shown = page.page
     with shown.expect_request(lambda request: "/api/events" in request.url) as events:
         shown.goto(f"{page.server.url}#token={TOKEN}")
+        page.sign_in()
     expect(page.rows.first).to_be_visible()
     assert shown.url == f"{page.server.url}#/"
     assert events.value.headers["x-sightline-token"] == TOKEN
@@ -88,6 +89,7 @@ def test_an_address_pasted_into_an_open_tab_helps(browser: Browser, looked_at: I
         shown.goto(looked_at.url)
         expect(shown.get_by_role("dialog", name=TITLE)).to_be_visible()
         shown.evaluate("(hash) => { location.hash = hash }", f"token={TOKEN}/s/work/items")
+        page.sign_in()
         expect(page.option("Question 1")).to_be_visible()
         assert shown.url == f"{looked_at.url}#/s/work/items"
 
@@ -100,6 +102,40 @@ def test_a_page_without_the_token_stops_asking_for_events(browser: Browser, look
         expect(page.page.get_by_role("dialog", name=TITLE)).to_be_visible()
         page.page.clock.run_for(20_000)
         assert len(page.asked("/api/events")) == 1
+
+
+def test_a_link_with_a_token_signs_nobody_in(browser: Browser, looked_at: InspectorServer) -> None:
+    """The page asks first. Nothing is read or kept before that, and who stays is who he was."""
+    other = "somebody-elses-token-0123456789"
+    with InspectedPage(browser, looked_at, ignored=REFUSED) as page:
+        page.page.goto(f"{looked_at.url}#token={other}")
+        dialog = page.page.get_by_role("dialog", name="Sign in with this address?")
+        expect(dialog).to_contain_text("Whoever gave it to you sees")
+        assert other not in page.page.url
+        assert not page.asked("/api/")
+        assert other not in "".join(stored(page.page))
+        dialog.get_by_role("button", name="Stay as I am").click()
+        expect(page.page.get_by_role("dialog", name=TITLE)).to_be_visible()
+        assert other not in "".join(stored(page.page))
+
+
+def test_a_link_does_not_change_who_a_tab_is(page: InspectedPage) -> None:
+    """Neither in a tab that is signed in, nor in one beside it; the own address asks nothing again."""
+    shown = page.open()
+    for place in ("evaluate", "new tab"):
+        if place == "new tab":
+            page.page = shown = page.context.new_page()
+            shown.goto(f"{page.server.url}#token=somebody-elses-token")
+        else:
+            shown.evaluate("() => { location.hash = 'token=somebody-elses-token' }")
+        dialog = shown.get_by_role("dialog", name="Sign in with this address?")
+        expect(dialog).to_contain_text("is signed in already")
+        dialog.get_by_role("button", name="Stay as I am").click()
+        expect(page.rows.first).to_be_visible()
+        assert TOKEN in stored(shown)[0]
+    shown.evaluate("(hash) => { location.hash = hash }", f"token={TOKEN}/")
+    expect(page.rows.first).to_be_visible()
+    expect(shown.get_by_role("dialog")).to_have_count(0)
 
 
 EVIL = """

@@ -1,15 +1,24 @@
 """No shape of text makes an append, a sweep or a digest slow: four times the text, at most six times the CPU time."""
 
+import json
+import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from time import process_time
+from typing import Any
 
 import pytest
 
 from sightline import Budget, MemoryStore, Session
 from sightline.apps.app import App, Element
 from sightline.errors import NotShorter
+from sightline.imports.detection import conversations
 from sightline.imports.harness_text import command_words, divided
+from sightline.imports.importer import Imported, import_into
+from sightline.imports.originals import read_back
+from sightline.imports.source import Source
+from sightline.log.stores.session_folder import Folder
 from sightline.testing import calling
 from sightline.values.items import Lod
 
@@ -151,3 +160,104 @@ def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
     text = "\n".join([long_text(shape, 200)] * LINES)
     for way in WAYS if soak else [list(WAYS)[at % 4]]:
         assert any(cost(way, text) <= SLOWEST for _ in range(2)), f"{shape} as {way}"
+
+
+def _line(kind: str, uuid: str, parent: str | None, content: object, **more: object) -> dict[str, object]:
+    message = {"role": kind, "content": content, **({"id": more.pop("id"), "model": "m"} if "id" in more else {})}
+    return {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": message} | more
+
+
+def compactions(count: int, *, kept: bool) -> list[dict[str, object]]:
+    """A log of Claude Code that was compacted so often. `kept`: each left the last message as it was."""
+    rows, parent = list[dict[str, object]](), None
+    for at in range(count):
+        rows.append(_line("user", f"u{at}", parent, f"say {at}"))
+        rows.append(_line("assistant", f"a{at}", f"u{at}", [{"type": "text", "text": "ok"}], id=f"m{at}"))
+        facts = {"trigger": "auto", "preservedSegment": {"headUuid": f"a{at}" if kept else f"none{at}"}}
+        rows.append({"type": "system", "subtype": "compact_boundary", "uuid": f"b{at}", "parentUuid": None,
+                     "logicalParentUuid": f"a{at}", "sessionId": "s", "compactMetadata": facts})  # fmt: skip
+        rows.append(_line("user", f"s{at}", f"b{at}", "summary", isCompactSummary=True))
+        parent = f"s{at}"
+    return rows
+
+
+def one_message(count: int) -> list[dict[str, object]]:
+    """A log in which one message makes so many calls, each with its result."""
+    rows, parent = [_line("user", "u", None, "go")], "u"
+    for at in range(count):
+        call = {"type": "tool_use", "id": f"c{at}", "name": "Read", "input": {"file_path": "f" * 80 + str(at)}}
+        rows.append(_line("assistant", f"a{at}", parent, [call], id="m"))
+        result = {"type": "tool_result", "tool_use_id": f"c{at}", "content": f"{at} " * 50}
+        rows.append(_line("user", f"r{at}", f"a{at}", [result]))
+        parent = f"a{at}"
+    return rows
+
+
+def dangling(count: int) -> list[dict[str, object]]:
+    """A log whose links lead out of it, through lines that are of no message."""
+    rows = [_line("user", "u", None, "go")]
+    rows += [{"type": "progress", "uuid": f"p{at}", "parentUuid": f"p{at - 1}" if at else "gone", "sessionId": "s"}
+             for at in range(count)]  # fmt: skip
+    rows += [{"type": "progress", "uuid": f"q{at}", "parentUuid": f"p{count - 1}", "sessionId": "s"}
+             for at in range(count)]  # fmt: skip
+    return [*rows, _line("user", "last", "away", "and on")]
+
+
+def rolled_back(count: int) -> list[dict[str, object]]:
+    """A rollout of Codex in which each second turn was taken back."""
+    rows: list[dict[str, object]] = [{"type": "session_meta", "payload": {"id": "t"}}]
+    for at in range(count):
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"say {at}"}]}
+        rows.append({"type": "response_item", "payload": said})
+        if at % 2:
+            rows.append({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}})
+    return rows
+
+
+LOGS: dict[str, Callable[[int], list[dict[str, object]]]] = {
+    "compactions": lambda count: compactions(count, kept=True),
+    "compactions of which nothing is found": lambda count: compactions(count, kept=False),
+    "one message": one_message,
+    "dangling": dangling,
+    "rolled back": rolled_back,
+}
+
+
+def steps_of(run: Callable[[], object]) -> int:
+    """Count the calls of functions, ours and built in, and the rounds of generators that this takes."""
+    steps = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", LOGS)
+def test_an_import_is_linear(log: str, tmp_path: Path) -> None:
+    """Four times the lines take at most five times the steps, and as many bytes."""
+    costs = []
+    for count in (60, 240):
+        data = "\n".join(map(json.dumps, LOGS[log](count))).encode()
+        folder = Folder.at(tmp_path / str(count))
+        [conversation] = conversations(Source("log.jsonl", data=data))
+        done = list[Imported]()
+
+        def bring_in(folder: Folder = folder, own: Any = conversation, done: list[Imported] = done) -> None:
+            done.append(import_into(folder, own, tmp_path))
+
+        steps = steps_of(bring_in)
+        costs.append((steps, folder.file(done[0].session).stat().st_size))
+        with closing(folder.open(done[0].session)) as store:
+            store.refresh()
+            assert [json.loads(line) for line in read_back(store)] == LOGS[log](count)
+    (few_steps, few_bytes), (many_steps, many_bytes) = costs
+    assert many_steps <= 5 * few_steps, costs
+    assert many_bytes <= 5 * few_bytes, costs

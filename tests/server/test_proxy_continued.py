@@ -269,7 +269,7 @@ def test_only_so_many_bytes_are_searched(monkeypatch: pytest.MonkeyPatch) -> Non
             return ""
 
     logs: Any = Logs()
-    assert ConversationNames(logs, {})._find_replied("resp_1") == ""
+    assert ConversationNames(logs, {})._find_replied("resp_1", "openai") == ""
     assert logs.asked == ["a", "c"]
 
 

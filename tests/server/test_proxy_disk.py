@@ -42,13 +42,12 @@ def test_a_folder_that_may_not_be_written_to(met: dict[str, Any]) -> None:
 
 
 def test_a_disk_that_is_full_after_requests_were_shortened(met: dict[str, Any]) -> None:
-    """Requests go up whole, as they came: valid, or refused by the provider in its own words if they are too long.
+    """Histories over their window are refused, and never sent whole: that would cost many times what was agreed on.
 
     With room again they are shortened as before, and the log has everything, also what came while the disk was full.
     """
     assert len(met["full"]) == len(PATHS)
     for wire, told in met["full"].items():
-        assert told["unchanged"] == [True, True], wire
-        assert told["refused"] == [400, True], wire
+        assert (told["refused"], told["sent"]) == ([[503, "10"]] * 2, 0), wire
         assert told["shortened"], wire
         assert (told["said"], told["invalid"], told["missing"]) == ("Done.", [], []), wire

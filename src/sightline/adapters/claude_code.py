@@ -36,6 +36,8 @@ _MOST_CHARS = 9_500  # Claude Code puts more than 10,000 into a file of its own,
 _MOST_BYTES = 128 << 20  # of a log that are read at once, from its end; a longer one was compacted many times
 _FORGOTTEN = 90 * 86_400  # seconds after which what was kept of a session is deleted
 _NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
+_NO_TOOL_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64  # characters of a tool's name
 
 _say = Phrases(texts("claude_code"))
 
@@ -189,8 +191,13 @@ def mcp_server(project: str) -> str:
             here = (configuration.projects or {}).get(project, _Servers())
             for name, server in {**(configuration.mcpServers or {}), **(here.mcpServers or {})}.items():
                 if _is_ours(server):
-                    return name
+                    return _tool_name(name)
     return ""
+
+
+def _tool_name(name: str) -> str:
+    """Return the name of a server as Claude Code writes it in names of tools: a repository's file cannot say more."""
+    return _NO_TOOL_NAME.sub("_", name)[:_LONGEST_NAME]
 
 
 def _is_ours(server: Any) -> bool:

@@ -5,6 +5,7 @@ uninstall gives back the same bytes if nobody has changed the file since.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -55,11 +56,13 @@ def settings_file(scope: str, project: str | Path = ".") -> Path:
 class SettingsFile:
     """One settings file, and the folder in which copies of what was in it are kept.
 
-    Its methods raise BadInput if the file is no JSON object, and OSError.
+    Its methods raise BadInput if the file is no JSON object, and OSError. With `own_links` a link is followed: the
+    user's own settings may be one. In a project a link is the repository's, and could lead to any file of the user: it
+    is refused with BadInput, and nothing is read or written.
     """
 
-    def __init__(self, path: Path, home: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, home: Path, *, own_links: bool = True) -> None:
+        self.path, self._own_links = path, own_links
         name = blake2b(os.fsencode(os.path.realpath(path)), digest_size=8).hexdigest()
         self._record = home / FOLDER / "installed" / f"{name}.json"
 
@@ -134,6 +137,8 @@ class SettingsFile:
             os.close(handle)
 
     def _read(self) -> bytes | None:
+        if not self._own_links:
+            _check_no_link(self.path)
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
@@ -159,6 +164,21 @@ class SettingsFile:
             self._record.unlink(missing_ok=True)
         else:
             replace_file(self._record, msgspec.json.encode(record), mode=OWNER_ONLY)
+
+
+def _check_no_link(path: Path) -> None:
+    """Raise BadInput unless a settings file and its folder are what they seem to be, or are not there."""
+    for place, is_right, kind in ((path.parent, stat.S_ISDIR, "folder"), (path, stat.S_ISREG, "file")):
+        try:
+            mode = place.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not is_right(mode):
+            what = "a link" if stat.S_ISLNK(mode) else f"no {kind}"
+            raise BadInput(
+                f"{place} is {what}, so it is not used: it could lead to a file outside the project. Put a plain "
+                f"{kind} there, or use --scope user"
+            )
 
 
 def _original(record: Installed | None) -> JsonText | None:

@@ -26,7 +26,7 @@ from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
 from sightline.errors import BadInput, SightlineError
 from sightline.fleet import work_schema
-from sightline.fleet.errors import WorkRefused
+from sightline.fleet.errors import NewerQueue, NewerTables, UnknownTenant, WorkRefused
 from sightline.fleet.postgres import PostgresStores
 from sightline.inspector.pages import are_built
 from sightline.log.stores.disk import OsDisk
@@ -186,7 +186,12 @@ def check_database(here: Place) -> Iterator[Check]:
     try:
         facts |= {"sessions": len(here.stores.sessions())}
     except SightlineError as error:
-        yield Check("store", "broken", "store unreachable", "reach database", facts | {"why": str(error)})
+        advice = (
+            "use newer" if isinstance(error, NewerTables | NewerQueue)
+            else "name tenant" if isinstance(error, UnknownTenant)
+            else "reach database"
+        )  # fmt: skip
+        yield Check("store", "broken", "store unreachable", advice, facts | {"why": str(error)})
         return
     yield Check("store", "good", "store reachable", facts=facts)
     if role := database_tenants(here).unguarded_role():

@@ -152,7 +152,8 @@ def run_(event: str, before: str) -> None:
 
 def _open(scope: str) -> tuple[Place, SettingsFile, Phrases]:
     here = place()
-    return here, SettingsFile(settings_file(scope, here.project), here.home), Phrases(here.words.language, "hook")
+    file = SettingsFile(settings_file(scope, here.project), here.home, own_links=scope == SCOPES[0])
+    return here, file, Phrases(here.words.language, "hook")
 
 
 def _scope(scope: str) -> str:

@@ -115,6 +115,11 @@ def _with_options(command: Any) -> Any:
     type=Seconds(0, 86400),
     help="When it stops, answers have so long to come to their end.",
 )
+@click.option(
+    "--require-log",
+    is_flag=True,
+    help="Refuse what cannot be logged (503) instead of passing it on.",
+)
 @shared_options(hidden=True)
 def serve(
     host: str,
@@ -125,6 +130,7 @@ def serve(
     options: ProxyOptions,
     drain: float,
     finish: float,
+    require_log: bool,
 ) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
@@ -157,7 +163,8 @@ def serve(
     config = _config(here, host, options, token.hashed)
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
-    config = replace(config, stores=here.awaited_database, work=work, summaries=summary_model is not None)
+    more: dict[str, Any] = {"work": work, "summaries": summary_model is not None, "require_log": require_log}
+    config = replace(config, stores=here.awaited_database, **more)
     if port and (own := [address for address in config.upstreams.values() if _is_here(address, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not sockets and not is_free(host, port):

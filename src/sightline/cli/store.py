@@ -59,7 +59,7 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that does
     not exist yet, or is empty, gets the logs. Nothing in FROM is changed. What TO has already is not written again, so
     an interrupted copy is begun again with the same command. What differs there is told, and left as it is, and the
-    exit code is 1. The files of programs that a model ran are not copied.
+    exit code is 1, as where there is nothing to copy. The files of programs that a model ran are not copied.
 
     \b
     Examples:
@@ -86,7 +86,8 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
         print_text(console(), here.words("store done", **counts, source=ours.where, target=theirs.where), "dim")
     else:
         print_text(console(), here.words("store nothing", where=here.described(ours)))
-    if any(copy["error"] for copy in (*sessions, *code)):
+    is_nothing = not sessions and not code  # a name was misspelt, it may be: a backup of nothing is none
+    if is_nothing or any(copy["error"] for copy in (*sessions, *code)):
         click.get_current_context().exit(1)
 
 

@@ -21,7 +21,7 @@ from sightline.cli.render import (
 )
 from sightline.errors import BadInput
 from sightline.fleet.postgres import PostgresStores
-from sightline.fleet.tenants import AUDIT_DAYS, Limits, Tenant, Tenants
+from sightline.fleet.tenants import AUDIT_DAYS, Limits, Tenant, Tenants, check_deletable
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kMGT]?)B?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -180,6 +180,7 @@ def delete(name: str, yes: bool, as_json: bool) -> None:
     """
     here = place()
     tenants = database_tenants(here)
+    check_deletable(tenants, name)  # before anybody is asked
     if not yes:
         used = human_size(tenants.bytes_used(name))
         confirm(here, here.words("really delete tenant", name=name, used=used), as_json=as_json)

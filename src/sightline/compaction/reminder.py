@@ -13,7 +13,7 @@ from sightline.shorten.digest.outcomes import TodoList, concerns_plan, open_line
 from sightline.shorten.digest.sections import Costs, bullet
 from sightline.shorten.digest.speech import is_request, task_lines, user_texts
 from sightline.shorten.digest.steps import Utterance
-from sightline.shorten.rules import chinese, constraints
+from sightline.shorten.rules import chinese, constraints, own_words, said_text
 from sightline.shorten.rules.revocations import Lifted
 from sightline.shorten.rules.short_form import short_form
 from sightline.values.excerpt import stands_alone
@@ -51,10 +51,12 @@ class Reminder(Struct):
         """Add messages, each with whether a program wrote it in the user's place."""
         calls: dict[str, Call] = {}
         results: dict[str, str] = {}
+        said = ""  # by the assistant last
         for message, by_program in messages:
             if message.role is Role.USER and not by_program:
-                self._add_user(plain_text(message.parts))
+                self._add_user(own_words(message.parts, lambda: (said,)))  # noqa: B023 - it is called at once
             elif message.role is Role.ASSISTANT:
+                said = said_text(message.parts)
                 self.todos.add_text(plain_text(message.parts))
                 calls |= {part.id: part for part in message.parts if isinstance(part, Call) and concerns_plan(part)}
             for part in message.parts:

@@ -39,6 +39,7 @@ _MOST_WAITING = 1_000  # events; more are replaced by one reset
 _AT_ONCE = 100
 _LISTEN_SECONDS = 0.5  # after which a listener looks whether it should end
 _LINGER = 60.0  # seconds that a server goes on listening when nobody follows any more
+_WARN_SECONDS = 60.0  # between two warnings that say the same
 _PAUSE = 1.0  # seconds before a lost database is tried again
 
 _log = logging.getLogger("sightline.server")
@@ -72,6 +73,7 @@ class EventRelay:
         self._hubs: dict[str, Hub] = {}  # by channel
         self._waiting: deque[_Told] = deque()
         self._wake, self._stopped = threading.Condition(), False
+        self._warned_at: dict[str, float] = {}  # when each thing was said last, in seconds
         self._follows = 0  # how often somebody has begun to follow
         self.listening = threading.Event()  # set while events of others arrive for all who follow
         self._threads = [
@@ -138,10 +140,17 @@ class EventRelay:
             try:
                 self._database.run(sql, (channels, [self._encoded(message.event) for message in told]))
             except (Lost, Failed, StoreError) as error:
-                _log.warning("events of this server are not told to others: %s", error)
+                self._warn("events of this server are not told to others: %s", error)
                 with self._wake:
                     self._waiting.extendleft(_Told(channel, Event("reset")) for channel in {*channels})
                     self._wake.wait_for(lambda: self._stopped, _PAUSE)
+
+    def _warn(self, text: str, error: Exception) -> None:
+        """Say once a minute what does not work: it is tried again every few seconds, for as long as an outage lasts."""
+        now = time.monotonic()
+        if now - self._warned_at.get(text, -_WARN_SECONDS) >= _WARN_SECONDS:
+            self._warned_at[text] = now
+            _log.warning(text, error)
 
     def _next(self) -> list[_Told]:
         with self._wake:
@@ -177,7 +186,7 @@ class EventRelay:
                     self._receive(connection)
             except Exception as error:
                 if not self._stopped:
-                    _log.warning("events of other servers are not received: %s", error)
+                    self._warn("events of other servers are not received: %s", error)
                     time.sleep(_PAUSE)
             finally:
                 self.listening.clear()

@@ -188,8 +188,7 @@ class Tenants:
 
         Raises NeededTenant for the one that servers without tenants use.
         """
-        if name == DEFAULT_TENANT:
-            raise errors.NeededTenant(name)
+        check_deletable(self, name)
         tenant = self._database.for_tenant(name)
         ended = (name, "tenant.end", name, dict[str, Any]())
         if not self._do(statements.END, (name,), lambda _: ended, statements.DROP_TOKENS):
@@ -357,6 +356,14 @@ def _check_active(role: str) -> None:
     """Raise StoreError if there is a role that passes row-level security by."""
     if role:
         raise errors.UnguardedRole(role)
+
+
+def check_deletable(tenants: Tenants, name: str) -> None:
+    """Raise NeededTenant for the one that servers without tenants use, and UnknownTenant if there is none."""
+    if name == DEFAULT_TENANT:
+        raise errors.NeededTenant(name)
+    if all(tenant.name != name for tenant in tenants.list()):  # one whose deletion was interrupted is among them
+        raise errors.UnknownTenant(name)
 
 
 def check_name(name: str) -> str:

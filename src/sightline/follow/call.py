@@ -217,7 +217,7 @@ class FollowedCall:
             return
         self._is_done = True
         try:
-            self._turns.expect(self.request.format, self.prepared, self._seen(), self._last_item)
+            self._turns.expect(self.request, self.prepared, self._seen(), self._last_item)
         except Exception as error:  # then it is a branch when it comes back
             _log.warning("an answer in %s will not be known again: %s", self.name, error, exc_info=True)
 

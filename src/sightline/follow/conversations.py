@@ -288,10 +288,12 @@ class ConversationNames:
         It is another than the request says where the provider has the earlier part, or where the agent has replaced
         the history by a summary: then its list begins with another message.
         """
-        if kept := request.kept_upstream:
+        if request.kept_upstream:
+            kept = request.own_id(request.kept_upstream)
             if kept not in self._replied:
-                name = self._find_replied(kept) or name_of(request.format, request.session, kept.encode())
-                _note(self._replied, kept, name)
+                name = self._find_replied(kept, request.format.provider)
+                opening = kept.encode("utf-8", "surrogatepass")
+                _note(self._replied, kept, name or name_of(request.format, request.session, opening))
             return request._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(request.stem) % _LOCKS]:
             if request.name not in self._begun_again and _may_go_on(request) and not self._stores.has(request.name):
@@ -305,7 +307,7 @@ class ConversationNames:
     def name_at_once(self, request: ModelRequest) -> str:
         """Return the name of the session that has a request's conversation; empty: other logs may have to be read."""
         if request.kept_upstream:
-            return self._replied.get(request.kept_upstream, "")
+            return self._replied.get(request.own_id(request.kept_upstream), "")
         is_sure = request.most_tokens is not None or not _may_go_on(request) or request.name in self._begun_again
         return self.with_name(request).name if is_sure else ""
 
@@ -313,15 +315,23 @@ class ConversationNames:
         """Return the sessions whose names begin like this, those that were written to last."""
         return self._stores.written(stem)[:most]
 
-    def _find_replied(self, reply_id: str) -> str:
-        """Return the conversation that has a reply with this id; empty: there is none among those of late."""
+    def _find_replied(self, reply_id: str, provider: str) -> str:
+        """Return the conversation that has a reply with this id; empty: there is none among those of late.
+
+        That a log has these words somewhere is not enough: anybody can say them.
+        """
         quoted = msgspec.json.encode(reply_id)
         logs, left = list[str](), _MOST_BYTES
         for log in self._logs(STEM, _MOST_SEARCHED):
             if log.size <= left:  # a shorter one after it may still be searched
                 left -= log.size
                 logs.append(log.session_id)
-        return self._stores.containing(logs, quoted)
+        while name := self._stores.containing(logs, quoted):
+            with self._conversations[provider].use(name) as history:
+                if reply_id in history.reply_ids:
+                    return name
+            logs = logs[logs.index(name) + 1 :]
+        return ""
 
     def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
@@ -363,7 +373,10 @@ class ConversationNames:
         history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
 
     def note_reply(self, reply_id: str, name: str) -> None:
-        """Note the conversation of a reply that its provider may keep. Without an id nothing is noted."""
+        """Note the conversation of a reply that its provider may keep. Without an id nothing is noted.
+
+        `reply_id` as of `ModelRequest.own_id`.
+        """
         if reply_id:
             _note(self._replied, reply_id, name)
 

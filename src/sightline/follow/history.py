@@ -69,7 +69,7 @@ class History:
         self._places: dict[bytes, list[Place]] = {}  # digest of a list → where its last message is
         self._ends: dict[str, bytes] = {}  # branch → the list that it has, or the key of the reply after it
         self._replies: dict[bytes, Place] = {}  # key of a reply → where it is. See `reply_key`
-        self._reply_ids: dict[str, ListPlace] = {}  # id of a reply at its provider → the place after it
+        self.reply_ids: dict[str, ListPlace] = {}  # id of a reply at its provider → the place after it
         self._bases: dict[bytes, bytes] = {}  # messages without the list before them → the reply that they follow
         self._begins: list[str] = []  # items after which the other program began a new list, with a summary of its own
         self._others: dict[str, Session] = {}  # branch → its session, the one that was used last at the end
@@ -149,7 +149,7 @@ class History:
     def _put_reply(self, key: bytes, place: Place, reply_id: str) -> None:
         self._replies[key], self._ends[place.branch] = place, key
         if reply_id:
-            self._reply_ids[reply_id] = ListPlace(place.branch, key)
+            self.reply_ids[reply_id] = ListPlace(place.branch, key)
 
     @property
     def end(self) -> ListPlace:
@@ -165,7 +165,7 @@ class History:
         """
         self._seen, self._given = [], []
         read = self._read(messages, 0)
-        place = self._reply_ids.setdefault(reply_id, self.end) if reply_id else self.end
+        place = self.reply_ids.setdefault(reply_id, self.end) if reply_id else self.end
         sent = link(messages, read, self._bases.get(place.chain, place.chain))[-1].chain
         if (waiting := next((branch for branch, end in self._ends.items() if end == sent), None)) is not None:
             self._open(waiting)
@@ -347,7 +347,7 @@ class History:
     def _read_places(self) -> None:
         """Read where the log has which messages of the list."""
         self._places, self._ends, self._replies, self._begins = {}, {}, {}, []
-        self._reply_ids, self._bases = {}, {}
+        self.reply_ids, self._bases = {}, {}
         for seq, branch, value in self.session.annotations(entries.HISTORY):
             try:
                 note = convert(value, HistoryNote)

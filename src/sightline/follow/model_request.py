@@ -84,6 +84,7 @@ class Sender(NamedTuple):
 
     account: str = ""  # by which accounts are told apart; empty: it shows none
     beta: str = ""  # what is asked of Anthropic besides the usual
+    caller: str = ""  # the account in every process; it is not written down as it is, see `ModelRequest.own_id`
 
 
 class ModelRequest(NamedTuple):
@@ -185,6 +186,14 @@ class ModelRequest(NamedTuple):
         conversation = self.fields.get("conversation")
         conversation_id = conversation.get("id") if isinstance(conversation, dict) else conversation
         return conversation_id if isinstance(conversation_id, str) else ""
+
+    def own_id(self, kept: str) -> str:
+        """Return what the log calls the id of a reply or of a conversation: another caller's is another one.
+
+        It ends with a digest of the caller that only says something to who has both.
+        """
+        key = blake2b(kept.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+        return f"{kept} {blake2b(self.sender.caller.encode(), digest_size=8, key=key).hexdigest()}"
 
     @property
     def stem(self) -> str:
@@ -322,7 +331,8 @@ def sender_of(headers: Mapping[str, str]) -> Sender:
     account = headers.get("chatgpt-account-id", "")  # a login whose token changes by the hour
     shown = account or "\0".join(filter(None, (headers.get(name) for name in _ACCOUNT_HEADERS)))
     digest = blake2b(shown.encode("utf-8", "surrogatepass"), digest_size=16, key=_SECRET).hexdigest() if shown else ""
-    return Sender(digest, headers.get("anthropic-beta", ""))
+    caller = blake2b(shown.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest() if shown else ""
+    return Sender(digest, headers.get("anthropic-beta", ""), caller)
 
 
 class _Kind(msgspec.Struct):

@@ -4,6 +4,7 @@ Everything here runs in threads, for one conversation one thing after another.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -217,6 +218,14 @@ class Turns:
         is_own = self._settings.window is None and request.most_tokens is None
         return most <= room or (is_own and _estimate(request.body) <= _SURE_SHARE * room)
 
+    def fits_whole(self, request: ModelRequest) -> bool:
+        """Whether a request fits its context window as it came, as far as that can be told without its log."""
+        if request.kept_upstream or (budget := self._budget(request, None)) is None:
+            return True
+        if request.most_tokens is not None and request.most_tokens <= budget.window:
+            return True
+        return _estimate(_MEDIA_BYTES.sub(b"", request.body)) <= budget.limit(1.0, 0.0)
+
     def _has(self, name: str) -> bool:
         """Whether a conversation is kept, as far as the store says so at once: the agent does not wait for it."""
         if any(name in conversations for conversations in self._conversations.values()):
@@ -241,7 +250,7 @@ class Turns:
         name, size, begins = request.name, history.session.size, not history.session.size
         anew = read_all(request.format, request.anew)
         if request.kept_upstream:
-            place = history.go_on(request.previous_reply, request.messages, in_place=True)
+            place = history.go_on(_own_reply(request, request.previous_reply), request.messages, in_place=True)
         else:
             history.follow(request.messages, in_place=True, anew=anew)
             place = history.place
@@ -332,16 +341,17 @@ class Turns:
                 request = request._replace(fields=request.fields | _without_calls(request))
             return self._compose(session, prepared, request, budget)
 
-    def expect(self, format: Format, prepared: Prepared, client_reply: Json, item: str) -> None:  # noqa: A002
+    def expect(self, request: ModelRequest, prepared: Prepared, client_reply: Json, item: str) -> None:
         """Note what the client got, so that it is known when it comes back. The request is done by this.
 
         `item`: the last one of the answer; empty: nothing was logged.
         """
-        with self._conversations[format.provider].use(prepared.name) as history:
+        with self._conversations[request.format.provider].use(prepared.name) as history:
             if self._taken.get((prepared.name, prepared.place)) == prepared.number:
                 del self._taken[prepared.name, prepared.place]
             if item:
-                reply_id = str(client_reply.get("id") or "") if format.wire == "responses" else ""
+                is_kept = request.format.wire == "responses"
+                reply_id = _own_reply(request, str(client_reply.get("id") or "")) if is_kept else ""
                 history.expect(prepared.place, read_reply(client_reply).parts, item, reply_id)
                 self.names.note_reply(reply_id, prepared.name)
                 if self._settings.summaries and history.session.summaries.wanted:
@@ -519,6 +529,9 @@ def _with_room(budget: Budget, tried: Budget, short_by: int) -> Budget:
     return replace(budget, window=max(budget.window, needed + 2 * _LEAST_ANSWER), output=_LEAST_ANSWER)
 
 
+_MEDIA_BYTES = re.compile(rb"[A-Za-z0-9+/]{2000,}={0,2}")  # images and documents, whose tokens are not their bytes
+
+
 def _estimate(body: bytes) -> float:
     """Return about how many tokens a body has: pieces of it are counted."""
     step = max(len(body) // _SAMPLES, _SAMPLE)
@@ -575,3 +588,8 @@ def _count_markers(value: Any) -> int:
     """Count the cache breakpoints that the agent itself has set."""
     blocks = value if isinstance(value, list) else []
     return sum(isinstance(block, dict) and block.get(_MARKER) is not None for block in blocks)
+
+
+def _own_reply(request: ModelRequest, reply_id: str) -> str:
+    """Return what the log calls a reply of this caller; empty: it has no id."""
+    return request.own_id(reply_id) if reply_id else ""

@@ -1,5 +1,7 @@
 """Finds out which lines of a Claude Code log are its conversation, without keeping their texts in memory."""
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -52,6 +54,7 @@ class Tree:
             self.agent_id = ""
         if not any(node.parent in self._at for node in self._nodes):  # nothing is linked: the lines follow each other
             self._nodes = [*_linked(self._nodes)]
+        self._spoken = [index for index, node in enumerate(self._nodes) if node.main and node.speaks]
         chain = self._stitched(self._chain())
         self.active = {self._nodes[index].line for index in chain}
         self.outside = {uuid for index in chain if (uuid := before[index]) and uuid not in self._at}
@@ -92,6 +95,10 @@ class Tree:
     def _chain(self) -> set[int]:
         """Return the nodes from the newest message back to the first."""
         chain: set[int] = set()
+        summaries: defaultdict[str | None, list[int]] = defaultdict(list)  # by what they follow
+        for at, node in enumerate(self._nodes):
+            if node.summarises:
+                summaries[node.parent].append(at)
         index = self._newest_leaf()
         while index is not None and index not in chain:
             chain.add(index)
@@ -99,23 +106,21 @@ class Tree:
         for at, node in enumerate(self._nodes):
             if node.keeps and at not in chain and self._at.get(node.logical) in chain:
                 chain.add(at)  # what it kept is linked to the messages after it directly
-                chain.update(
-                    place for place, later in enumerate(self._nodes) if later.summarises and later.parent == node.uuid
-                )
+                chain.update(summaries[node.uuid])
         return chain
 
     def _newest_leaf(self) -> int | None:
         parents = {self._at[node.parent] for node in self._nodes if node.parent in self._at}
-        leaves = [self._speaker(index) for index in range(len(self._nodes)) if index not in parents]
+        silent: set[int] = set()  # nodes from which a message was looked for: each is passed once
+        leaves = [self._speaker(index, silent) for index in range(len(self._nodes)) if index not in parents]
         return max((leaf for leaf in leaves if leaf is not None and self._nodes[leaf].main), default=None)
 
-    def _speaker(self, index: int) -> int | None:
-        """Return the nearest message from here backwards."""
-        seen: set[int] = set()
+    def _speaker(self, index: int, silent: set[int]) -> int | None:
+        """Return the nearest message from here backwards; None if there is none, or another leaf has led to it."""
         while not self._nodes[index].speaks:
-            seen.add(index)
+            silent.add(index)
             parent = self._at.get(self._nodes[index].parent or "")
-            if parent is None or parent in seen:
+            if parent is None or parent in silent:
                 return None
             index = parent
         return index
@@ -128,7 +133,8 @@ class Tree:
             return None
         if (before := self._at.get(wanted)) is not None:
             return before
-        return next((at for at in range(index - 1, -1, -1) if self._nodes[at].main and self._nodes[at].speaks), None)
+        at = bisect_left(self._spoken, index) - 1
+        return self._spoken[at] if at >= 0 else None
 
     def _stitched(self, chain: set[int]) -> set[int]:
         """Return the chain with the other parts of its messages, and the results of all its calls."""

@@ -5,6 +5,8 @@ and are only kept; of them, `token_count` gives the usage and `thread_rolled_bac
 The oldest rollouts have the items themselves as lines.
 """
 
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -70,7 +72,7 @@ class CodexLog(RecordedLog):
         return summed(iter(self._outline.usages.values()))
 
     def is_active(self, number: int) -> bool:
-        return not any(first <= number <= last for first, last in self._outline.taken_back)
+        return not self._outline.has_taken_back(number)
 
     def _type_of(self, value: Any) -> str:
         kind, payload = _unwrapped(value)
@@ -121,7 +123,7 @@ class _Outline:
     def __init__(self, lines: Iterator[Line]) -> None:
         self.thread_id = ""
         self.first_meta = 0  # the line with the instructions; those of a fork's parent come after it
-        self.taken_back: list[tuple[int, int]] = []  # first and last line of turns that were rolled back
+        self._taken_back: list[tuple[int, int]] = []  # first and last line of turns that were rolled back, apart
         self.usages: dict[int, Usage] = {}  # by the line that reports it
         turns: list[int] = []  # lines of the user's messages
         last: Any = None
@@ -135,12 +137,22 @@ class _Outline:
                     if any(not by_harness for by_harness, _ in divided(content)):
                         turns.append(line.number)
                 case "event_msg", {"type": "thread_rolled_back", "num_turns": int(count)} if turns and count > 0:
-                    self.taken_back.append((turns[-count:][0], line.number))
+                    self._take_back(turns[-count:][0], line.number)
                     del turns[-count:]
                 case "event_msg", {"type": "token_count", "info": {"last_token_usage": dict(used)} as info}:
                     if (mark := info.get("total_token_usage") or used) != last:  # the same one is reported repeatedly
                         self.usages[line.number] = _usage(used)
                     last = mark
+
+    def _take_back(self, first: int, last: int) -> None:
+        while self._taken_back and self._taken_back[-1][0] >= first:
+            self._taken_back.pop()  # it lies in the new one
+        self._taken_back.append((first, last))
+
+    def has_taken_back(self, number: int) -> bool:
+        """Whether a line is of a turn that was rolled back."""
+        at = bisect_right(self._taken_back, (number, sys.maxsize)) - 1
+        return at >= 0 and number <= self._taken_back[at][1]
 
 
 def _usage(used: Json) -> Usage:

@@ -100,6 +100,7 @@ def _read_file(source: Source, wire: str) -> Iterator[Conversation]:
                 yield reader(source)
                 return
     if values[0] is None or len(first) == 1:
+        values.clear()  # a document is decoded once more: it is not kept twice
         yield from _in_document(source, first[0], wire)
     elif isinstance(values[0], list) or _holds_messages(values[0]):
         yield from _in_lines(source, wire)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sightline import wire
 from sightline.errors import BadInput, SessionNotFound
 from sightline.imports.conversation import Compaction, Conversation, Step, Turn, Use, check_speaks
-from sightline.imports.originals import ImportNote, SourceNote, import_notes, note_of
+from sightline.imports.originals import ImportNote, SourceNote, StepTexts, import_notes
 from sightline.log import LABELLED, Journal, entries
 from sightline.log.annotations import CompactNote, ToolsNote
 from sightline.log.entries import CompactMetadata, Entry
@@ -174,6 +174,8 @@ class _Writer:
         self._steps: list[Step] = []
         self._spoken = len(journal.timeline) > 0  # somebody else than the system
         self.newest = 0.0  # when the newest message that was written now was said, in seconds since 1970; 0: not known
+        self._rows: list[int] = []  # of the branch, as far as they were looked at
+        self._row_at: dict[str, int] = {}  # uuid → its place among them
         self._again = ""  # ends the uuids of messages that another branch has too
 
     def write(self) -> None:
@@ -220,6 +222,7 @@ class _Writer:
         self._steps, self._size = [], 0
 
     def _kept(self, step: Step, made: list[Entry]) -> Iterator[SourceNote]:
+        active, aside = StepTexts(made), StepTexts(())
         for line in step.lines:
             if line.number > self._done:  # on another branch they are kept already
                 self.lines += 1
@@ -230,7 +233,7 @@ class _Writer:
                     self._last = line.number
                 self.types[line.type] += 1
                 self.uses[line.type][line.use] += 1
-                yield note_of(line, made if self._conversation.is_active(line.number) else ())
+                yield (active if self._conversation.is_active(line.number) else aside).note(line)
 
     def _progress(self, *, is_last: bool) -> ImportNote:
         source, mark = self._conversation, self._conversation.mark
@@ -269,13 +272,22 @@ class _Writer:
 
     def _covered(self, kept_from: str) -> CompactNote:
         """Return what a compaction covers: everything before it, or before the first message that it left alone."""
-        journal, timeline = self._journal, self._journal.timeline
-        rows = [*timeline.rows_on(journal.path, range(len(timeline)))]
-        at = next((index for index in range(len(rows) - 1, 0, -1) if self._uuid(rows[index]) == kept_from), 0)
-        if not kept_from or not at:
+        timeline, at = self._journal.timeline, 0
+        if kept_from:
+            rows = self._rows_so_far()
+            at = self._row_at.get(kept_from, 0)
+        if not at:
             return CompactNote()
         first, last = rows[0], rows[at - 1]
         return CompactNote(timeline.seq[first], timeline.seq[last], (self._uuid(first), self._uuid(last)))
+
+    def _rows_so_far(self) -> list[int]:
+        """Return the rows of the branch, and note where each uuid is. Only those that are new are read."""
+        timeline, begin = self._journal.timeline, self._rows[-1] + 1 if self._rows else 0
+        for row in timeline.rows_on(self._journal.path, range(begin, len(timeline))):
+            self._row_at[self._uuid(row)] = len(self._rows)
+            self._rows.append(row)
+        return self._rows
 
     def _uuid(self, row: int) -> str:
         return self._journal.reader.entry(row).uuid.removesuffix(self._again)

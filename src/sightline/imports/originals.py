@@ -17,6 +17,7 @@ from sightline.log.stores import Store
 from sightline.values.decoders import convert
 
 _TEXT = "\x00text"  # the key of an object that stands in the place of a text: no program writes it
+_FEW = 8  # entries of a step: each of its lines names them all; of a larger step this would be quadratic
 _LONG = 64  # characters: a shorter text is stored again, because its place would be no shorter
 _CONTENT = ("message", "tool", "toolResult")  # the fields of an entry that hold texts
 
@@ -48,17 +49,39 @@ class SourceNote(msgspec.Struct, omit_defaults=True):
     torn: bool = False  # it may follow again, complete
 
 
-def note_of(line: Line, made: Sequence[Entry]) -> SourceNote:
-    """Return the note that keeps a line. `made` are the entries of its step, if it belongs to the conversation."""
-    of = tuple(entry.uuid for entry in made)
-    try:
-        value = msgspec.json.decode(line.data)
-    except entries.UNREADABLE:
-        return SourceNote(line.number, line.type, of, raw=line.data, torn=line.is_torn)
-    if b"\\u0000text" in line.data:
-        return SourceNote(line.number, line.type, (), value)
-    texts = {text: (at, place) for at, entry in enumerate(made) for place, text in enumerate(_texts_of(entry))}
-    return SourceNote(line.number, line.type, of, _packed(value, texts) if texts else value)
+class StepTexts:
+    """The entries of a step, and where their long texts are: found once, however many lines the step has.
+
+    The first of its lines names all entries, the others of a large step only those that they share texts with, and the
+    last one, by which it is known how far the step goes.
+    """
+
+    def __init__(self, made: Sequence[Entry]) -> None:
+        self._uuids = [entry.uuid for entry in made]
+        self._texts = {
+            text: (at, place) for at, entry in enumerate(made) for place, text in enumerate(_texts_of(entry))
+        }
+
+        self._named: Sequence[int] = range(len(made))  # those that the next line names in any case
+
+    def note(self, line: Line) -> SourceNote:
+        """Return the note that keeps the next line of the step."""
+        named = self._named
+        if len(self._uuids) > _FEW:
+            self._named = (len(self._uuids) - 1,)
+        try:
+            value = msgspec.json.decode(line.data)
+        except entries.UNREADABLE:
+            of = tuple(self._uuids[at] for at in named)
+            return SourceNote(line.number, line.type, of, raw=line.data, torn=line.is_torn)
+        if b"\\u0000text" in line.data:
+            return SourceNote(line.number, line.type, (), value)
+        shared = {text: self._texts[text] for text in _long_texts(value) if text in self._texts}
+        ats = [*dict.fromkeys([*named, *sorted(at for at, _ in shared.values())])]
+        places = {at: number for number, at in enumerate(ats)}
+        texts = {text: (places[at], place) for text, (at, place) in shared.items()}
+        of = tuple(self._uuids[at] for at in ats)
+        return SourceNote(line.number, line.type, of, _packed(value, texts) if texts else value)
 
 
 def _texts_of(entry: Entry) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,13 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # the first bytes of compressed
 _COMPARED = 1 << 16  # bytes at the beginning of a file by which it is known again
 _SETTLED = 2_000_000_000  # nanoseconds: in a folder changed just now, another file may come at the same time
 _BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
+
+# In memory, JSON takes many times its bytes if it has little but brackets. So many are allowed for its bytes that it
+# takes about sixteen times as much at most; a member of an object takes more than one of a list.
+_SPARSE = 2 << 20  # bytes that may hold anything
+_LEAST_BYTES = 5  # for each bracket or comma outside strings
+_WEIGHTS = ((b"[", 1), (b",", 1), (b"{", 3))
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 Tick = Callable[[float], None]
 
@@ -94,6 +102,8 @@ class Source:
                         raise BadInput(f"{self.name}: {limit}; divide it, or use `sightline import`")
                     if len(data) > self._longest:
                         raise self._too_long(f"line {number}")
+                    if is_dense(data):
+                        raise self._too_dense(f"line {number}")
                     if number == 1:
                         data = data.removeprefix(b"\xef\xbb\xbf")
                     ends = data.endswith(b"\n")
@@ -105,13 +115,22 @@ class Source:
 
     def whole(self) -> bytes:
         """Return everything. Raises BadInput if that is more than may be in memory."""
-        pieces, length = [], 0
+        joined = bytearray()  # no list of lines: a short line takes many times its bytes
         for line in self.lines():
-            pieces.append(line.data)
-            length += len(line.data)
-            if length > self._longest:
+            joined += line.data + b"\n"
+            if len(joined) > self._longest:
                 raise self._too_long("one JSON value")
-        return b"\n".join(pieces)
+        data = bytes(joined)
+        del joined
+        if is_dense(data):
+            raise self._too_dense("one JSON value")
+        return data
+
+    def _too_dense(self, what: str) -> BadInput:
+        return BadInput(
+            f"{self.name}: {what} has little but brackets and commas, which would take many times its size in memory; "
+            "write one message per line instead, such as with jq -c '.[]'"
+        )
 
     def _too_long(self, what: str) -> BadInput:
         limit = f"{self._longest >> 20} MB" if self._longest >> 20 else f"{self._longest} bytes"
@@ -129,6 +148,25 @@ class Source:
         if first.startswith(_ZSTD):
             raise BadInput(f"{self.name} is compressed with zstd; unpack it first: zstd -d {self.name}")
         return gzip.GzipFile(fileobj=raw) if first.startswith(_GZIP) else raw  # type: ignore[return-value]
+
+
+def is_dense(data: bytes) -> bool:
+    """Whether JSON of these bytes would take much more memory than they do. Nothing is decoded."""
+    if len(data) <= _SPARSE:
+        return False
+    most = len(data) // _LEAST_BYTES
+    over = _weight(data) - most
+    if over <= 0:
+        return False
+    for string in _STRING.finditer(data):  # one by one, so that other threads have their turn
+        over -= _weight(string[0])
+        if over <= 0:
+            return False
+    return True
+
+
+def _weight(data: bytes) -> int:
+    return sum(weight * data.count(mark) for mark, weight in _WEIGHTS)
 
 
 def begin_digest(path: Path, size: int) -> str:

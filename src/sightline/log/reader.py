@@ -241,7 +241,7 @@ class EntryReader:
     def constraints(self, row: int) -> tuple[str, ...]:
         """The sentences of a user message that lay something down."""
         if (sentences := self._constraints.get(row)) is None:
-            sentences = tuple(shorten.constraints(self.text(row)))
+            sentences = tuple(shorten.constraints(own_words(self, row)))
             if sentences:
                 self._constraints[row] = sentences
         return sentences
@@ -251,7 +251,7 @@ class EntryReader:
         quotes = self.timeline.found.get(row, ())
         if not quotes or not self.timeline.is_users_own(row):
             return ()
-        text, ruled = self.text(row), self.constraints(row)
+        text, ruled = own_words(self, row), self.constraints(row)
         return tuple(
             quote for quote in quotes if quote.quote in text and not any(quote.quote in sentence for sentence in ruled)
         )
@@ -368,6 +368,22 @@ class EntryReader:
         entry = self.entry(row)
         label = plain_label(" ".join(entry.when.split())[:_LONGEST_WHEN])
         return label or (entry.timestamp[:_DATE] if today else today)
+
+
+def own_words(reader: EntryReader, row: int) -> str:
+    """The text of a user message without results of calls that the agent sent in it as text."""
+    return shorten.own_words(reader.item(row).parts, lambda: _said_before(reader, row))
+
+
+def _said_before(reader: EntryReader, row: int) -> Iterator[str]:
+    """What the assistant said last before a row of its path, and the system prompt."""
+    timeline = reader.timeline
+    path = timeline.path(timeline.branch[row])
+    rows = (at for at in range(row - 1, -1, -1) if path.holds(timeline.branch[at], at))
+    said = next((at for at in rows if timeline.kind[at] in (Kind.ASSISTANT, Kind.CALL)), None)
+    items = [] if said is None else reader.items(reader.entry(said))
+    yield shorten.said_text(part for item in items for part in item.parts)
+    yield from (reader.text(at) for at in timeline.head_rows(path, row))
 
 
 def item_text(item: Item) -> str:

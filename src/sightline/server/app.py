@@ -131,7 +131,7 @@ def unguarded_app(
             config.work.want(Job(kind, session, tenant))
 
     turns, totals = Turns(config, want), Totals()
-    proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub)
+    proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub, require_log=config.require_log)
     sessions.share(proxy.closed)
 
     async def pass_on(request: Request) -> ASGIApp:

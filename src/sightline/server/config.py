@@ -36,5 +36,6 @@ class Config(FollowSettings, frozen=True, kw_only=True):
     samples: bool = False  # and the sample sessions
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY
+    require_log: bool = False  # what cannot be logged is refused; else it is passed on, and counted
     timeout: float = 600.0  # seconds that an upstream may say nothing
     work: Work | None = None  # where jobs for the background are put; whoever makes it also starts and closes it

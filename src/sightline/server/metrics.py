@@ -16,6 +16,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from starlette.requests import ClientDisconnect
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,6 +27,7 @@ PATH_PATTERN = "sightline.path"  # the key of a scope under which a handler says
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Seconds: an answer from the log takes milliseconds, one of a model up to minutes.
 _BUCKETS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
+_CLIENT_LEFT = 499  # what other servers count, too, where a client went away before it had an answer
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # What a record may say besides its message. Everything else that a library attaches is left out.
 FIELDS = (
@@ -70,6 +72,11 @@ class Metrics:
         self._recalls = Counter(
             "sightline_recalls", "Calls of expand and recall that were answered.", registry=registry
         )
+        self._unlogged = Counter(
+            "sightline_unlogged",
+            "Calls of models that passed, and whose request or answer is in no log.",
+            registry=registry,
+        )
         self.open_sessions: Callable[[], int] = open_sessions or (lambda: 0)
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
         gauge.set_function(self.open_sessions)
@@ -101,6 +108,10 @@ class Metrics:
     def recall(self, count: int = 1) -> None:
         """Count calls of `expand` and `recall` that were answered from the log."""
         self._recalls.inc(count)
+
+    def unlogged(self) -> None:
+        """Count a request or an answer that could not be logged."""
+        self._unlogged.inc()
 
     def text(self) -> bytes:
         """Return all counts in the text format of Prometheus."""
@@ -156,6 +167,8 @@ class Measure:
 
         try:
             await self._app(scope, receive, noted)
+        except ClientDisconnect:  # while its body came: there is nobody to answer, and nothing is wrong here
+            status = _CLIENT_LEFT
         finally:
             seconds, path = time.perf_counter() - begun, scope.get(PATH_PATTERN) or self._pattern(scope["path"])
             self._metrics.request(scope["method"], path, status, seconds)

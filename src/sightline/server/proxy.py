@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sightline.errors import DELETED, SessionNotFound, SightlineError, Unwritable
+from sightline.errors import DELETED, SessionNotFound, SightlineError, StoreError, Unwritable
 from sightline.follow.call import AsyncExchange, FollowedCall
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
@@ -37,14 +37,22 @@ R = TypeVar("R")
 _LOG_SECONDS = 5  # that logging may take when the server stops
 _MOST_LIST = 8_000_000  # bytes of a list of models
 _MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
+_WARN_SECONDS = 60.0  # between two warnings that something is not logged
+_RETRY_SECONDS = 10  # after which a client may try again what could not be logged
+_NOT_LOGGED = "its log cannot be written now"
+_TRY_LATER = "try again when the disk or the database is back"
 _log = logging.getLogger("sightline.server")
 
 
 class Proxy:
     """Passes requests for models on, and keeps their conversations."""
 
-    def __init__(self, turns: Turns, upstream: Upstream, totals: Totals, *, metrics: Metrics, hub: Hub) -> None:
-        self._turns, self._upstream, self._totals = turns, upstream, totals
+    def __init__(
+        self, turns: Turns, upstream: Upstream, totals: Totals, *, metrics: Metrics, hub: Hub, require_log: bool = False
+    ) -> None:
+        """`require_log`: what cannot be logged is refused."""
+        self._turns, self._upstream, self._totals, self.require_log = turns, upstream, totals, require_log
+        self._warned_at, self._unwarned = -_WARN_SECONDS, 0  # when it was last said what is not logged, and since then
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
         self._searches = Worker()  # one at a time: each reads many logs, and all tenants share the threads
@@ -80,7 +88,7 @@ class Proxy:
     async def _answer(self, request: Request, format: Format, call: "ModelCall") -> Response:  # noqa: A002
         body = await request.body()
         if "content-encoding" in request.headers:  # compressed: nobody here reads it
-            return await call.pass_on(request.method, body)
+            return await self._pass_unread(call, body)
         headers = _joined(request.headers)
         try:
             model_request = None
@@ -89,15 +97,34 @@ class Proxy:
             if model_request is None:
                 model_request = self._turns.names.with_name(await asyncio.to_thread(parse, format, body, headers))
         except Exception:  # whatever it is: the provider says what is wrong with it
-            return await call.pass_on(request.method, body)
+            return await self._pass_unread(call, body)
         call.names.add(model_request.name)
-        if await self._passes(model_request):
+        if not self.require_log and await self._passes(model_request):
             return await call.answer(model_request, None)
         try:
             prepared = await self.log_request(model_request, call.names)
-        except Exception:  # a full disk, say: the agent goes on without us
-            return await call.pass_on(request.method, body)
+        except Exception as error:  # a full disk, say: the agent goes on without us
+            return await self._pass_unlogged(call, model_request, error)
         return await call.answer(model_request, prepared)
+
+    async def _pass_unread(self, call: "ModelCall", body: bytes) -> Response:
+        """Pass a request on that nobody here can read, so that it is in no log."""
+        if self.require_log:
+            why = "the request cannot be read here, and this server answers only what it logs (--require-log)"
+            return _read_response(call.error(400, f"{why}: send it as plain JSON in the provider's format"))
+        return await call.pass_on("POST", body)
+
+    async def _pass_unlogged(self, call: "ModelCall", model_request: ModelRequest, error: Exception) -> Response:
+        """Pass a request on that could not be logged, or refuse it.
+
+        One that would have been shortened is refused too: sent whole it would cost many times what was agreed on.
+        """
+        is_away = isinstance(error, StoreError | OSError)
+        if self.require_log or (is_away and not await asyncio.to_thread(self._turns.fits_whole, model_request)):
+            why = "--require-log" if self.require_log else "the history is longer than its context window"
+            self._totals.fail(f"{_NOT_LOGGED} ({why})")
+            return _read_response(call.error(503, f"{_NOT_LOGGED} ({why}): {_TRY_LATER}", retry_after=_RETRY_SECONDS))
+        return await call.pass_on("POST", model_request.body)
 
     async def _passes(self, model_request: ModelRequest) -> bool:
         if self._turns.asks_database:
@@ -127,10 +154,7 @@ class Proxy:
                 await self._searches.run(lambda: self._turns.names.find(model_request))
             model_request, prepared = await self.run(model_request.name, log)
         except Exception as error:
-            is_ours = isinstance(error, SightlineError)  # its message says all
-            why = error if is_ours else type(error).__name__
-            _log.warning("a request of %s is not logged: %s", model_request.name, why, exc_info=not is_ours)
-            self._totals.unlogged += 1
+            self.note_unlogged(f"a request of {model_request.name}", error)
             self._is_kept = False
             self._recent.forget(model_request.name)
             raise
@@ -139,6 +163,19 @@ class Proxy:
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
         return prepared
+
+    def note_unlogged(self, what: str, error: Exception) -> None:
+        """Count something that is in no log. It is said once a minute, because nothing is logged for a while then."""
+        self._totals.unlogged += 1
+        self._metrics.unlogged()
+        self._unwarned += 1
+        if (now := self._totals.clock()) - self._warned_at < _WARN_SECONDS:
+            return
+        is_ours = isinstance(error, SightlineError)  # its message says all
+        why = error if is_ours else type(error).__name__
+        more = f" ({self._unwarned:,} since the last warning)" if self._unwarned > 1 else ""
+        _log.warning("%s is not logged: %s%s", what, why, more, exc_info=None if is_ours else error)
+        self._warned_at, self._unwarned = now, 0
 
     def begin_log(self, model_request: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""
@@ -304,9 +341,10 @@ class ModelCall:
         self._proxy.totals.fail(why)
         return self.error(status, why)
 
-    def error(self, status: int, why: str) -> httpx2.Response:
+    def error(self, status: int, why: str, *, retry_after: int = 0) -> httpx2.Response:
         """Return an error of our own in the shape of the client's provider."""
-        return httpx2.Response(status, json=error_body(self._provider, status, why))
+        headers = {"retry-after": str(retry_after)} if retry_after else {}
+        return httpx2.Response(status, headers=headers, json=error_body(self._provider, status, why))
 
 
 class _ProxyExchange(AsyncExchange):
@@ -342,11 +380,15 @@ class _ProxyExchange(AsyncExchange):
         await self.run(work)
         if len(call.replies) > count and call.prepared is not None:
             self._proxy.report(call.prepared, call.replies[-1], call.item, stopped=call.is_stopped)
-            self._proxy.totals.unlogged += call.failure is not None
+            if call.failure is not None:
+                self._proxy.note_unlogged(f"an answer in {call.name}", call.failure)
 
     async def next(self) -> httpx2.Response | None:
         """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""
         call, rounds = self.call, self.call.rounds
+        if self._proxy.require_log and call.failure is not None:
+            why = f"the answer came, and {_NOT_LOGGED} (--require-log): {_TRY_LATER}"
+            return self._model_call.error(503, why, retry_after=_RETRY_SECONDS)
         try:
             body = await self.run(call.next_body) if call.goes_on else None
         except Exception as error:

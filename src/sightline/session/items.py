@@ -15,6 +15,7 @@ from sightline.log import column_cache, entries
 from sightline.log.annotations import FoundQuote, LaidDownNote, PinNote
 from sightline.log.columns import CHANGED, HEAD, LABELLED, TITLED, UNMADE, pinned_rows
 from sightline.log.journal import Journal, laid_down
+from sightline.log.reader import own_words
 from sightline.recall.recall import Found, Recall, Room
 from sightline.session import accept
 from sightline.session.attention import Attention
@@ -149,14 +150,14 @@ class Items:
     def add_found(self, item_id: str | int, found: Iterable[tuple[str, str]]) -> list[Constraint]:
         """Log what a model found that a user message lays down: the user's words, and how the model reads them.
 
-        What is no part of the message, word for word, is refused, and so is what is too long or too much. Return what
-        was accepted. It is quoted like any constraint, with a mark. The message counts as read, also if nothing was
-        found. Raises BadInput if the item is not a message of the user's own.
+        What is not word for word in what the user says there is refused, and so is what is too long or too much.
+        Return what was accepted. It is quoted like any constraint, with a mark. The message counts as read, also if
+        nothing was found. Raises BadInput if the item is not a message of the user's own.
         """
         journal, row = self._journal, self.row(item_id)
         if not journal.timeline.is_users_own(row):
             raise BadInput(f"#{journal.timeline.id(row)} is not a message of the user's own")
-        text, quotes = journal.reader.text(row), dict[str, FoundQuote]()
+        text, quotes = own_words(journal.reader, row), dict[str, FoundQuote]()
         for said, read in found:
             quote, reading = said.strip(), " ".join(read.split())
             if _SHORTEST <= len(quote) <= _LONGEST and quote in text:

@@ -27,6 +27,7 @@ from sightline.shorten.sample import (
 )
 from sightline.shorten.shortener import Shortener
 from sightline.shorten.tool_calls import argument_text, shorten_arguments
+from sightline.values.escape import plain_name
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, plain_text
 
@@ -136,7 +137,11 @@ def shorten(
         choice, lines = _find_levels(item, text, subject, wording, longest, most, first, paged=bool(room))
         levels, foreign, place = choice
         begun = _lines_begun(text, most) if room else 0
-        called = encodable(name[:80]), encodable(subject[:2000]), int(summary_tokens * ratio * SUBJECT_SHARE)
+        called = (
+            plain_name(encodable(name[:80])),
+            encodable(subject[:2000]),
+            int(summary_tokens * ratio * SUBJECT_SHARE),
+        )
         label, header = _labels(item, called, original, lines, wording, begun)
         summary = EMPTY
         try:
@@ -179,7 +184,7 @@ def _labels(
     name, subject, chars = called
     chars = min(SUBJECT, max(LEAST_SUBJECT, chars))
     kind = wording.get("program" if item.by_program else _KINDS.get(item.kind, ""), "")
-    error = next((part.error for part in item.parts if isinstance(part, Result)), "")
+    error = next((plain_name(encodable(part.error[:200])) for part in item.parts if isinstance(part, Result)), "")
 
     def what(path_chars: int, command_chars: int) -> str:
         words = (kind, name, _short_subject(subject, path_chars, command_chars), error[:40])

@@ -94,7 +94,9 @@ def _part_blocks(part: Part, locale: str, tools: dict[str, str]) -> Iterator[Blo
             key = "result error" if part.error else "result"
             inside = [block for inner in part.parts for block in _part_blocks(inner, locale, tools)]
             text = "\n".join(block.text for block in inside if block.form == "text")
-            yield Block("result", _SAY(key, locale, error=part.error), name, text)
+            # How it failed is a tool's word too: it stands where the name does, never in a label of ours.
+            failed = first_words(f"{name}: {part.error}", _NAME) if part.error else name
+            yield Block("result", _SAY(key, locale), failed, text)
             yield from (block for block in inside if block.form != "text")
         case Image() | File():
             label = _SAY("image" if isinstance(part, Image) else "file", locale)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from sightline.shorten import shell
 from sightline.shorten.call_subject import subject_of, text_of
 from sightline.shorten.identifiers import values_of_lines
+from sightline.shorten.rules.sent_results import Words, divided_words, said_text
 from sightline.shorten.sample import cut_at_blank, encodable, read_sample
 from sightline.shorten.shell import CHANGED, DELETED, READ, WRITTEN, Command, Touch
 from sightline.shorten.signals import trouble_marks
@@ -73,16 +74,18 @@ def read_run(items: Iterable[Item]) -> Run:
     items = list(items)
     run = Run([], [], [], [], [], len(items))
     pending: dict[str, list[Step]] = {}
-    explanation, calls_since = "", 0
+    explanation, calls_since, said = "", 0, ""
     for place, item in enumerate(items):
         text = encodable(plain_text(item.parts)) if item.kind is not Kind.RESULT else ""
         if item.kind is Kind.SUMMARY:
             run.summaries.append(text)
         elif item.kind is Kind.USER:
             explanation = ""
-            (run.programs if item.by_program else run.users).extend([Utterance(place, text)] if text.strip() else [])
+            _add_words(run, place, item, said)
         elif item.kind is Kind.ASSISTANT and not calls_since:
             explanation = ""  # what was said without a call was an answer, also where the next question is not here
+        if item.kind in (Kind.ASSISTANT, Kind.CALL):
+            said = said_text(item.parts)
         if item.kind in (Kind.ASSISTANT, Kind.CALL) and text.strip():
             explanation, calls_since = text, 0
             run.assistant.append(Utterance(place, text))
@@ -101,6 +104,14 @@ def read_run(items: Iterable[Item]) -> Run:
         step.programs = shell.programs(commands)
         step.touches = _call_touches(step.call, commands, scripts, failed=step.result if step.failed else None)
     return run
+
+
+def _add_words(run: Run, place: int, item: Item, said: str) -> None:
+    """Add a message in the user's place. `said`: by the assistant before."""
+    whole = Words("", plain_text(item.parts))
+    own, by_program = whole if item.by_program else divided_words(item.parts, lambda: (said,))
+    run.users.extend([Utterance(place, encodable(own))] if own.strip() else [])
+    run.programs.extend([Utterance(place, encodable(by_program))] if by_program.strip() else [])
 
 
 def _add_result(step: Step, result: Result) -> None:

@@ -11,8 +11,13 @@ from collections.abc import Sequence
 
 from sightline.shorten.rules import chinese, english, facts, vocabulary
 from sightline.shorten.rules.revocations import Lifted, lifts
+from sightline.shorten.rules.sent_results import divided_words, own_words, said_text
 from sightline.shorten.rules.user_sentences import plain, sentences
 from sightline.values.pattern import pattern
+
+__all__ = [
+    "constraints", "divided_words", "has_cue", "is_constraint", "own_words", "read_parts", "revoked", "said_text",
+]  # fmt: skip
 
 READ_CHARS = 16_384  # of a longer message both ends, half of this each; the rest is pasted
 
