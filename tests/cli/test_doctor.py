@@ -251,6 +251,7 @@ def test_the_addresses_are_those_that_serve_would_use(shop: Shop, monkeypatch: p
     """Also where a variable names another one."""
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:2")
-    found = json.loads(shop.run("--json").stdout)["checks"]
-    addresses = [check["found"] for check in found if check["check"] == "upstream"]
-    assert [address.split(" ")[0] for address in addresses] == ["http://127.0.0.1:2", "http://127.0.0.1:1/v1"]
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:3")
+    checks = json.loads(shop.run("--json").stdout)["checks"]
+    addresses = [check["found"].split(" ")[0] for check in checks if check["check"] == "upstream"]
+    assert addresses == ["http://127.0.0.1:2", "http://127.0.0.1:1/v1", "http://127.0.0.1:3"]

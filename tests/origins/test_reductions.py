@@ -464,7 +464,7 @@ def test_no_strategy_can_do_what_is_off(own: Any, off: str) -> None:
 def test_the_page_says_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
     """The example of docs/reductions.md runs and shortens without leaving out; the page names every reduction."""
     page = (Path(__file__).parents[2] / "docs" / "reductions.md").read_text(encoding="utf-8")
-    [example] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    example = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
     exec(compile(example, "docs/reductions.md", "exec"), {})
     made = {
         kind: (int(count), int(tokens)) for kind, count, tokens in map(str.split, capsys.readouterr().out.splitlines())

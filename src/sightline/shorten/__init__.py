@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_EFFECT", "READERS", "READ_ID", "SMALLEST", "SMALLEST_USER", "Effect", "Lifted", "Purpose", "Shorter",
     "arguments_of", "constraints", "effect_of", "identifiers", "is_file_read", "levels_format", "own_words",
-    "purpose_of", "register", "revoked", "said_text", "short_form", "shorten", "subject_of", "unusual_value", "values_in",
-    "without_ansi", "words_in",
+    "purpose_of", "register", "revoked", "said_text", "short_form", "shorten", "subject_of", "unusual_value",
+    "values_in", "without_ansi", "words_in",
 ]  # fmt: skip
 
 
 _LATER = {
     **dict.fromkeys(("SMALLEST", "SMALLEST_USER", "Shorter", "levels_format", "shorten", "unusual_value"), "levels"),
-    **dict.fromkeys(("constraints", "own_words", "revoked", "said_text"), "rules"), "Lifted": "rules.revocations", "short_form": "rules.short_form",
-    "register": "dispatch", "without_ansi": "sample",
+    **dict.fromkeys(("constraints", "own_words", "revoked", "said_text"), "rules"),
+    "Lifted": "rules.revocations", "short_form": "rules.short_form", "register": "dispatch", "without_ansi": "sample",
 }  # fmt: skip
 """Modules of the names that only a sweep or a compaction needs: each is imported when its name is first looked up."""
 
