@@ -259,12 +259,13 @@ def test_too_many_requests_in_a_minute(tenancy: Tenancy) -> None:
     assert [small.get(LIST).status_code for _ in range(3)] == [200, 200, 200]
     before = len(tenancy.upstream.calls)
     refused = [post(tenancy, small, wire) for wire in PATHS] + [small.get(LIST)]
-    assert [each.status_code for each in refused] == [429] * 4
+    assert {each.status_code for each in refused} == {429}
     assert all(1 <= int(each.headers["retry-after"]) <= 60 for each in refused)
     shapes = [each.json() for each in refused]
     assert (shapes[0]["type"], shapes[0]["error"]["type"]) == ("error", "rate_limit_error")
     assert [each["error"]["code"] for each in shapes[1:3]] == ["rate_limit_exceeded"] * 2
-    assert shapes[3]["error"]["type"] == "rate_limit_exceeded"
+    assert shapes[3]["error"]["status"] == "RESOURCE_EXHAUSTED"
+    assert shapes[-1]["error"]["type"] == "rate_limit_exceeded"
     assert len(tenancy.upstream.calls) == before
     assert tenancy.client("acme").get(LIST).status_code == 200
     trail = [each for each in tenancy.tenants.audit("small") if each.action.startswith("quota")]

@@ -296,8 +296,9 @@ class ConversationNames:
                 _note(self._replied, kept, name or name_of(request.format, request.session, opening))
             return request._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(request.stem) % _LOCKS]:
-            if request.name not in self._begun_again and _may_go_on(request) and not self._stores.has(request.name):
-                _note(self._begun_again, request.name, self._find_summarized(request) or request.name)
+            if request.name not in self._begun_again and _may_go_on(request):  # so the stores are asked once
+                name = "" if self._stores.has(request.name) else self._find_summarized(request)
+                _note(self._begun_again, request.name, name or request.name)
         return self.with_name(request)
 
     def with_name(self, request: ModelRequest) -> ModelRequest:
