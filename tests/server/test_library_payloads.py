@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,15 @@ class Library(Talk):
     def ask(self, **changed: Any) -> dict[str, Any]:
         """Send the list, and compose the same beside it. The payload is noted from the first sweep on."""
         self.session.extend(self.list[self.known :], in_place=True)
-        begins = self.session.receipt is None
+        receipt = self.session.receipt
+        begins = receipt is None
         self.session.tools([TOOLS[self.wire]], recall=not begins)
         full = self.session.items.tokens()
-        budget = Budget(WINDOW, ANSWER)
-        limit = budget.limit(margin=profile(PROVIDERS[self.wire]).margin)
+        margin = profile(PROVIDERS[self.wire]).margin
+        # Once calls are counted, the proxy keeps the margin of a window that was set by hand.
+        is_counted = receipt is not None and receipt.factor != 1
+        budget = Budget(floor(WINDOW / (1 + margin)) if is_counted else WINDOW, ANSWER)
+        limit = budget.limit(margin=margin)
         if not begins or full > budget.trigger * limit:
             self.session.tools([TOOLS[self.wire]])
             payload = self.session.compose(budget)
