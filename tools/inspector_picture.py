@@ -37,6 +37,7 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=program, args=root)
             page = browser.new_page(viewport=SIZE, locale="en", color_scheme="light")
             page.goto(page_address("127.0.0.1", port, f"token={token.text}"))
+            page.locator("dialog button.primary").click()  # agree to sign in
             page.locator(".list-row", has_text="test_second_login").click()
             page.locator(".timeline canvas").wait_for()
             page.wait_for_timeout(1000)  # the chart comes to rest
