@@ -51,6 +51,7 @@ def _opened(log: Stored, view: str, program: str) -> list[float]:
             page = browser.new_page()
             begun = perf_counter()
             page.goto(f"{page_address('127.0.0.1', port, after)}/s/{log.path.stem}/{view}")
+            page.locator("dialog button.primary").click()  # the page asks before it takes the token of an address
             page.locator(VIEWS[view]).first.wait_for(timeout=120_000)
             taken.append(perf_counter() - begun)
             page.close()
