@@ -36,8 +36,11 @@ class Library(Talk):
         begins = self.session.receipt is None
         self.session.tools([TOOLS[self.wire]], recall=not begins)
         full = self.session.items.tokens()
-        budget = Budget(WINDOW, ANSWER)
-        limit = budget.limit(margin=profile(PROVIDERS[self.wire]).margin)
+        margin = profile(PROVIDERS[self.wire]).margin
+        # A proxy that was told a window keeps the margin when it knows how the provider counts, which composing does not.
+        is_counted = self.session.receipt is not None and self.session.receipt.factor != 1
+        budget = Budget(int(WINDOW / (1 + margin)) if is_counted else WINDOW, ANSWER)
+        limit = budget.limit(margin=margin)
         if not begins or full > budget.trigger * limit:
             self.session.tools([TOOLS[self.wire]])
             payload = self.session.compose(budget)
