@@ -37,7 +37,7 @@ class Library(Talk):
         self.session.tools([TOOLS[self.wire]], recall=not begins)
         full = self.session.items.tokens()
         margin = profile(PROVIDERS[self.wire]).margin
-        # A proxy that was told a window keeps the margin when it knows how the provider counts, which composing does not.
+        # A proxy that was told a window keeps the margin when it knows how the provider counts; composing does not.
         is_counted = self.session.receipt is not None and self.session.receipt.factor != 1
         budget = Budget(int(WINDOW / (1 + margin)) if is_counted else WINDOW, ANSWER)
         limit = budget.limit(margin=margin)
