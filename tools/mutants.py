@@ -415,7 +415,7 @@ def main() -> int:
 def _try_all(mutants: Sequence[Mutant], copy: Path) -> int:
     tests = dict.fromkeys(test for mutant in mutants for test in mutant.tests)
     print(f"without a defect: {len(tests)} test files …", flush=True)
-    if _run(tests, copy):
+    if _run(tests, copy, is_long=True):
         print("they fail without any defect, so they can show nothing")
         return 1
     survived = []
@@ -448,16 +448,22 @@ def _forget_bytecode(file: Path) -> None:
     Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
-def _run(tests: Sequence[str] | dict[str, None], copy: Path) -> int:
-    """Run these tests with the copy first on the path. 0: all passed; 1: one failed, or they took too long."""
+def _run(tests: Sequence[str] | dict[str, None], copy: Path, *, is_long: bool = False) -> int:
+    """Run these tests with the copy first on the path. 0: all passed; 1: one failed, or they took too long.
+
+    `is_long`: all of them, for which there is no limit, and which say what fails.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", *(str(Path("tests") / test) for test in tests)]
     environment = os.environ | {"PYTHONPATH": str(copy)}
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        seconds = None if is_long else SECONDS
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=not is_long, timeout=seconds, check=False
+        )
     except subprocess.TimeoutExpired:
         return 1
     if done.returncode not in (0, 1):  # not a failed test: a mistake in the list, such as a defect that cannot be read
-        raise SystemExit(f"\npytest could not run:\n{done.stdout.decode()}{done.stderr.decode()}")
+        raise SystemExit(f"\npytest could not run:\n{(done.stdout or b'').decode()}{(done.stderr or b'').decode()}")
     return done.returncode
 
 

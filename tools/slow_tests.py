@@ -39,6 +39,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 class Function(NamedTuple):
     """A test function with its mark of the slow tier, the one that it has and the one that it ought to have."""
 
+    name: str  # with that of its class
     node: Definition
     cases: Cases
     had: str
@@ -61,7 +62,7 @@ def main(words: list[str] | None = None) -> int:
         slow += sum(sum(_slow_costs(function)) for function in functions)
         for function in functions:
             if function.had != function.mark:
-                print(f"{path}::{function.node.name}: {function.had or 'no mark'} -> {function.mark or 'no mark'}")
+                print(f"{path}::{function.name}: {function.had or 'no mark'} -> {function.mark or 'no mark'}")
         if options.write and any(function.had != function.mark for function in functions):
             (ROOT / path).write_text(write_marks(source, functions), encoding="utf-8")
     everything = sum(sum(cases.values()) for functions in costs.values() for cases in functions.values())
@@ -76,7 +77,7 @@ def read_costs(files: Iterable[Path]) -> dict[str, dict[str, Cases]]:
         for line in file.read_text(encoding="utf-8").splitlines():
             measured = json.loads(line)
             path, _, name = measured["test"].partition("::")
-            function, _, case = name.removesuffix("]").partition("[")
+            function, _, case = name.removesuffix("]").partition("[")  # a function of a class is class::function
             cases = costs[path][function]
             cases[case] = min(measured["cpu"], cases.get(case, float("inf")))
     return costs
@@ -86,9 +87,9 @@ def choose(path: str, source: str, costs: dict[str, Cases]) -> list[Function]:
     """The test functions of a file, each with its mark. One that nobody measured keeps the one that it has."""
     everywhere = MARK if f"\npytestmark = {MARK}\n" in source else ""
     functions = [
-        Function(node, cases, had, _mark(cases) if cases else had)
-        for node in _tests(source)
-        for cases, had in [(costs.get(node.name, {}), everywhere or _decorator(node))]
+        Function(name, node, cases, had, _mark(cases) if cases else had)
+        for name, node in _tests(ast.parse(source))
+        for cases, had in [(costs.get(name, {}), everywhere or _decorator(node))]
         if "pytest.mark.soak" not in map(ast.unparse, node.decorator_list)
     ]
     if path in ALL_SLOW:
@@ -128,7 +129,8 @@ def write_marks(source: str, functions: list[Function]) -> str:
     everywhere = len(functions) > 1 and all(function.mark == MARK for function in functions)
     for function in reversed(functions):
         first = min([function.node.lineno, *(mark.lineno for mark in function.node.decorator_list)]) - 1
-        added = [f"@{function.mark}\n"] if function.mark and not everywhere else []
+        indent = " " * function.node.col_offset
+        added = [f"{indent}@{function.mark}\n"] if function.mark and not everywhere else []
         for mark in reversed(function.node.decorator_list):
             if ast.unparse(mark).startswith(MARK):
                 del lines[mark.lineno - 1 : mark.end_lineno]
@@ -141,10 +143,13 @@ def write_marks(source: str, functions: list[Function]) -> str:
     return text
 
 
-def _tests(source: str) -> Iterator[Definition]:
-    for node in ast.parse(source).body:
+def _tests(tree: ast.Module | ast.ClassDef, within: str = "") -> Iterator[tuple[str, Definition]]:
+    """Yield the test functions of a file and of its classes, each with its name as pytest writes it."""
+    for node in tree.body:
         if isinstance(node, Definition) and node.name.startswith("test"):
-            yield node
+            yield within + node.name, node
+        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from _tests(node, f"{within}{node.name}::")
 
 
 def _decorator(node: Definition) -> str:

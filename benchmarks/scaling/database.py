@@ -4,7 +4,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from time import sleep
 from typing import Any, NamedTuple
 
@@ -101,8 +100,3 @@ def watched(**settings: str) -> Iterator[Watched]:
         yield Watched(server)
     finally:
         server.delete()
-
-
-def folder_bytes(folder: Path) -> int:
-    """The bytes of the files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -341,10 +341,4 @@ export function Confirm({
   );
 }
 
-/** Whether text is typed there, so that keys are letters and no commands. */
-export function isTyping(event: KeyboardEvent): boolean {
-  const place = event.target as HTMLElement;
-  return /^(INPUT|TEXTAREA|SELECT)$/.test(place.tagName);
-}
-
 export type { JSX, Key };

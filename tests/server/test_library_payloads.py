@@ -2,7 +2,6 @@
 
 import json
 import re
-from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,13 @@ class Library(Talk):
     def ask(self, **changed: Any) -> dict[str, Any]:
         """Send the list, and compose the same beside it. The payload is noted from the first sweep on."""
         self.session.extend(self.list[self.known :], in_place=True)
-        receipt = self.session.receipt
-        begins = receipt is None
+        begins = self.session.receipt is None
         self.session.tools([TOOLS[self.wire]], recall=not begins)
         full = self.session.items.tokens()
         margin = profile(PROVIDERS[self.wire]).margin
-        # Once calls are counted, the proxy keeps the margin of a window that was set by hand.
-        is_counted = receipt is not None and receipt.factor != 1
-        budget = Budget(floor(WINDOW / (1 + margin)) if is_counted else WINDOW, ANSWER)
+        # A proxy that was told a window keeps the margin when it knows how the provider counts; composing does not.
+        is_counted = self.session.receipt is not None and self.session.receipt.factor != 1
+        budget = Budget(int(WINDOW / (1 + margin)) if is_counted else WINDOW, ANSWER)
         limit = budget.limit(margin=margin)
         if not begins or full > budget.trigger * limit:
             self.session.tools([TOOLS[self.wire]])

@@ -293,10 +293,6 @@ def test_a_server_that_others_reach_needs_a_token() -> None:
     check_address("127.0.0.1", "")
 
 
-async def _unused(scope: Any, receive: Any, send: Any) -> None:
-    raise AssertionError
-
-
 def test_no_secret_is_logged(guarded: RestServer, caplog: pytest.LogCaptureFixture) -> None:
     """Neither our token nor a provider's key, wherever a request carries it."""
     caplog.set_level(logging.DEBUG)

@@ -8,7 +8,7 @@ from sightline import Budget, MemoryStore, Session
 from sightline.errors import BadInput
 from sightline.values.items import Call, Message, Role
 from sightline.wire import common
-from sightline.wire.depth import DEEPEST, is_deep
+from sightline.wire.common import DEEPEST, is_deep
 
 
 def nested(levels: int) -> Any:

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sightline.agent.config import read_config
+from sightline.agent.models.context_window import with_window
+from sightline.agent.models.discovery import named
 from sightline.cli.addresses import in_address, is_free
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
@@ -128,10 +131,6 @@ def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
     """Return the model of this name as a function that writes summaries. Raises BadInput if there is none."""
     if name is None:
         return None
-    from sightline.agent.config import read_config
-    from sightline.agent.models.context_window import with_window
-    from sightline.agent.models.discovery import named
-
     endpoint = named(name, read_config(here.project, os.environ), os.environ, here.home)
     return summarizer_of(asyncio.run(with_window(endpoint)), here.words.language)
 

@@ -23,7 +23,6 @@ from sightline.compaction.prompt import (
     not_shorter,
     summary_in,
 )
-from sightline.compaction.unit_range import UnitRange
 from sightline.compose.render import ComposeInputs, layout, render
 from sightline.compose.turn import Composer
 from sightline.errors import BadInput, NothingCompacted, NotShorter, PinnedOverflow
@@ -31,13 +30,13 @@ from sightline.files import mentions as files
 from sightline.files.folders import PROJECT, Folders
 from sightline.log import entries
 from sightline.log.annotations import CompactNote, UncompactNote
-from sightline.log.columns import BY_RULE, NOTICE, Compaction
+from sightline.log.columns import BY_RULE, NOTICE, Compaction, Path, Timeline
 from sightline.log.journal import Journal, laid_down, retry_on_conflict
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.sliding import begins_turn
-from sightline.plan.view import Budget, Notices, View, messages_of, oldest
+from sightline.plan.view import Budget, Notices, View, body_units, messages_of, oldest, said_units
 from sightline.shorten.sample import encodable
 from sightline.values.items import Kind, Message, Role, Text, plain_text
 from sightline.values.phrases import say
@@ -71,6 +70,47 @@ _OFF = (
     "summaries are switched off in this session; session.configure(reductions=(…, 'summaries')) allows them again, "
     "and with them the compactions there are"
 )
+
+
+class UnitRange(NamedTuple):
+    """The units from `first` to `last` on one branch."""
+
+    timeline: Timeline
+    path: Path
+    first: int
+    last: int
+
+    def units(self) -> list[int]:
+        """Return the units of the body except summaries."""
+        timeline = self.timeline
+        return said_units(timeline, self.path, timeline.unit_row[self.first], timeline.unit_row[self.last] + 1)
+
+    def next_speaker(self) -> Kind | None:
+        """Return who speaks first after the range: the user, or the assistant without a call; None if nobody does."""
+        timeline = self.timeline
+        for unit in body_units(timeline, self.path, timeline.unit_row[self.last] + 1):
+            if timeline.is_users_own(timeline.unit_row[unit]):
+                return Kind.USER
+            if timeline.unit_kind(unit) is Kind.ASSISTANT and timeline.unit_rows[unit] == 1:
+                return Kind.ASSISTANT
+        return None
+
+    def compactions(self) -> list[Compaction]:
+        """Return the compactions in force inside the range. A compaction of the whole range replaces them."""
+        return [
+            compaction
+            for compaction in self.timeline.compacted(self.path)
+            if self.first <= compaction.first and compaction.last <= self.last
+        ]
+
+    def summaries(self) -> list[int]:
+        """Return the units with the summaries of these compactions."""
+        return [unit for compaction in self.compactions() for unit in compaction.summaries]
+
+    def not_summarised(self) -> list[int]:
+        """Return the units that no summary covers yet."""
+        inside = self.compactions()
+        return [unit for unit in self.units() if not any(unit in compaction for compaction in inside)]
 
 
 class Compacted(Struct, frozen=True, omit_defaults=True):

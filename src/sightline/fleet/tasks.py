@@ -9,8 +9,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sightline.agent.models import Request, full_reply
+from sightline.agent.models.discovery import make_model, retrying_model
 from sightline.compaction.compactor import Summarizer
 from sightline.compaction.prompt import NoSummary
+from sightline.documents.json_protocol import as_text
 from sightline.errors import BadInput, SessionNotFound, StoreError
 from sightline.fleet.postgres import PostgresStores
 from sightline.fleet.tenants import Tenants
@@ -102,10 +105,6 @@ def summarizer_of(endpoint: "Endpoint", locale: str = "en") -> Summarizer:
 
     Raises BadInput if the model needs a key that is missing, or cannot be trusted with a summary.
     """
-    from sightline.agent.models import Request, full_reply
-    from sightline.agent.models.discovery import make_model, retrying_model
-    from sightline.documents.json_protocol import as_text
-
     info = make_model(endpoint).info
     if not info.capable:
         raise BadInput(f"{info.name} is too small to be trusted with a summary: name another --summary-model")

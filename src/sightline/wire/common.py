@@ -29,12 +29,16 @@ from sightline.values.items import (
     Usage,
     blob_text,
 )
-from sightline.wire.depth import is_deep
 
 Json = dict[str, Any]
 ReadBlock = Callable[[Json], tuple[Part, ...]]
 
+# Levels of a call's arguments: no tool has as many, and copying needs two frames of about 1,000 for each. Deeper values
+# are kept as text, because a copy could exhaust a caller's stack.
+DEEPEST = 64
+
 _ATOMS = frozenset({str, int, float, bool, type(None)})  # types of values that cannot be changed
+_NESTED = (dict, list, tuple)
 _IN_RESULTS = Text | Blob | Image | File | Opaque  # named once, because a union is made anew wherever it is written
 
 EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
@@ -61,6 +65,21 @@ def describe(value: object) -> str:
 
 
 # ------------------------------------------------------------------ plain values
+
+
+def is_deep(value: Any) -> bool:
+    """Whether values are nested more than `DEEPEST` levels deep. Does not recurse."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, _NESTED)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return any(isinstance(outer, _NESTED) for outer in level)
 
 
 def plain(value: Any, where: str) -> Any:

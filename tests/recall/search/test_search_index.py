@@ -62,6 +62,7 @@ class TestSearch:
         """No character of a query is syntax."""
         assert 0 in found(filled(ROWS), query)
 
+    @pytest.mark.slow
     @given(TEXTS, st.text())
     def test_any_query_is_answered(self, text: str, query: str) -> None:
         """Nothing raises, also for lone surrogates, and every hit has a positive score."""
@@ -82,6 +83,7 @@ class TestSearch:
         for query in ("first_marker", "last_marker", "seen_often"):
             assert found(index, query) == [0]
 
+    @pytest.mark.slow
     def test_work_beyond_the_scan_limit_keeps_the_rare_row_first(self) -> None:
         """With more postings than one search reads, common terms still order the rows that rarer ones brought."""
         texts = [f"alpha w{i % 4} x{i % 4} y{i % 4} z{i % 4}" for i in range(30_000)]
@@ -99,6 +101,7 @@ class TestIncrement:
         assert pieces.upto == len(texts)
         assert matches(pieces, query) == matches(filled(texts), query)
 
+    @pytest.mark.slow
     @given(st.lists(TEXTS, max_size=12), st.lists(st.integers(0, 12), max_size=6), TEXTS)
     def test_reopened_is_as_never_closed(self, texts: list[str], cuts: list[int], query: str) -> None:
         """Closed and opened again after any row, the hits and scores are the same."""
@@ -141,6 +144,7 @@ class TestIncrement:
         assert index.upto == 1
         assert found(index, "apple") == [0]
 
+    @pytest.mark.slow
     def test_many_rows_make_few_segments_and_the_same_hits(self) -> None:
         """Flushing and merging while rows arrive loses no row and mixes up none."""
         store = MemoryStore()

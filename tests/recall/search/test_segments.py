@@ -58,6 +58,7 @@ class TestDisposable:
         index.close()
         assert SearchIndex(store, key="other").upto == 2
 
+    @pytest.mark.slow
     @given(st.data())
     def test_no_damage_raises_or_brings_other_rows(self, data: st.DataObject) -> None:
         """Whatever was lost or changed, what is offered from `upto` on is found again, and nothing else."""
@@ -92,6 +93,7 @@ class TestDisposable:
             assert all(0 <= hit.row < len(texts) for hit in matches(index, "w1 w2 w77 w150"))
             index.close()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("derived", [Forgetful(), Full(), Garbling()], ids=lambda each: type(each).__name__)
     def test_what_a_store_does_not_keep_is_in_memory(self, derived: Derived) -> None:
         """A store that keeps nothing, nothing more, or something else costs time and no answer."""
