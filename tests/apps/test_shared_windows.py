@@ -133,6 +133,52 @@ def test_only_what_is_meant_for_it_is_shared(places: Stores) -> None:
         Session(MemoryStore(), shared=["notebook"])  # type: ignore[arg-type]
 
 
+def test_a_project_says_which_apps_its_sessions_share(tmp_path: Path) -> None:
+    """In its `sightline.toml`, for every session that says nothing else; a session may still name its own."""
+    (tmp_path / "sightline.toml").write_text('[tools]\nshared = ["notebook"]\n')
+    stores = MemoryStores()
+    opened = [Session.new(tmp_path, stores=stores, apps=APPS, session_id=name, **options)
+              for name, options in {"one": {}, "two": {}, "own": {"shared": []}}.items()]  # fmt: skip
+    one, two, own = opened
+    try:
+        assert [session.windows.open("notebook") for session in opened] == ["notebook", "notebook", "notebook_1"]
+        assert one.windows.open("todo") == "todo_1"
+        add(one, "milk")
+        assert "About milk" in tail(two)
+        assert "milk" not in tail(own)
+    finally:
+        for session in opened:
+            session.close()
+
+
+@pytest.mark.parametrize("shared", ['"notebook"', "[1]", "{}"])
+def test_what_names_no_apps_is_refused_when_one_is_opened(shared: str, tmp_path: Path) -> None:
+    """The error names the file and the key; the model is told, and its session goes on."""
+    (tmp_path / "sightline.toml").write_text(f"[tools]\nshared = {shared}\n")
+    with Session.new(tmp_path, stores=MemoryStores(), apps=["notebook"]) as session:
+        with pytest.raises(BadInput, match=r"sightline\.toml: tools\.shared are names of apps"):
+            session.windows.open("notebook")
+        outcome = session.windows.call(Call("", "create", {"name": "notebook"}))
+        assert not outcome.success
+        assert "tools.shared" in outcome.message
+
+
+def test_a_shared_window_stays_shared_in_a_session_that_does_not_name_it(places: Stores) -> None:
+    """It was opened as one: who resumes the session, or looks at it, sees what is in it and adds to it."""
+    with begun(places, "one") as one, begun(places, "two") as two:
+        one.windows.open("notebook")
+        two.windows.open("notebook")
+        add(one, "milk")
+    with Session.resume("one", "/shop", stores=places, apps=APPS) as one:
+        assert "About milk" in tail(one)
+        add(one, "bread")
+    with Session.inspect("two", "/shop", stores=places, apps=APPS) as two:
+        assert "About bread" in two.items.expand(two.log.timeline.id(two.log.timeline.windows["notebook"][-1]))
+    with Session.resume("two", "/shop", stores=places, apps=APPS) as two:
+        assert "About bread" in tail(two)
+        assert is_verified(two)
+
+
 _WRITER = """
 import sys
 from sightline import PostgresStores, Session

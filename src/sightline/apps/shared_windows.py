@@ -4,7 +4,7 @@ The log is that of a session in form: the same store, the same notes. A session'
 open there, at which level, and which version it showed.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from copy import copy
 from hashlib import blake2b
@@ -31,8 +31,13 @@ _FOLDER = "windows"
 class SharedLogs:
     """The logs of a project's shared windows, by the name of their app. Each is opened when it is first needed."""
 
-    def __init__(self, stores: Stores, project: str | Path, apps: Collection[str], *, clock: Clock, ids: Ids) -> None:
-        """`project` tells the windows of projects apart that have one place, such as a database."""
+    def __init__(
+        self, stores: Stores, project: str | Path, apps: Callable[[], Collection[str]], *, clock: Clock, ids: Ids
+    ) -> None:
+        """`apps` returns the names of those whose window is shared; it is asked when an app is opened.
+
+        `project` tells the windows of projects apart that have one place, such as a database.
+        """
         self._stores, self._apps, self._clock, self._ids = stores, apps, clock, ids
         self._prefix = f"{WINDOW_LOG}{blake2b(abspath(project).encode(), digest_size=6).hexdigest()}."  # noqa: PTH100
         if isinstance(stores, Folder):  # files have a folder of their own, and are synced before they are acknowledged
@@ -46,7 +51,7 @@ class SharedLogs:
         return logs
 
     def __contains__(self, app: str) -> bool:
-        return app in self._apps
+        return app in self._apps()
 
     def log(self, app: str) -> WindowLog:
         """Return the log of the shared window of this app."""
@@ -77,9 +82,19 @@ class SharingWindowLog(WindowLog):
     def __init__(self, journal: Journal, shared_logs: SharedLogs) -> None:
         super().__init__(journal, leaves_lines=True)
         self._shared_logs = shared_logs
+        self._shared_apps: dict[int, str] = {}  # by the row of a window's first note; empty: the window is not shared
 
     def shared(self, app: str) -> WindowLog | None:
-        return self._shared_logs.log(app) if app in self._shared_logs else None
+        return self._other(app) or (self._shared_logs.log(app) if app in self._shared_logs else None)
+
+    def with_state(self, window_id: str, saved: SavedWindow) -> SavedWindow:
+        if not saved.shared:
+            return saved
+        return replace(saved, state=state_at(self._shared_logs.log(saved.app), window_id, saved.version))
+
+    def catch_up_shared(self) -> None:
+        for log in filter(None, map(self._other, self.live())):
+            log.catch_up()
 
     def catch_up(self) -> None:
         super().catch_up()
@@ -123,10 +138,18 @@ class SharingWindowLog(WindowLog):
         return f"{self.journal.store.session_id} {call_id}" if call_id else ""
 
     def _other(self, window_id: str) -> WindowLog | None:
-        """Return the log of a shared window that is open here; None for any other window."""
+        """Return the log of a shared window that is open here; None for any other window.
+
+        It was shared when it was opened, and stays so whatever apps are shared now.
+        """
         rows = self.journal.timeline.references(window_id, self.journal.path)
-        first = self.journal.reader.window(rows[0]) if rows else None
-        return self._shared_logs.log(first.app) if first is not None and first.shared else None
+        if not rows:
+            return None
+        if rows[0] not in self._shared_apps:
+            first = self.journal.reader.window(rows[0])
+            self._shared_apps[rows[0]] = first.app if first.shared else ""
+        app = self._shared_apps[rows[0]]
+        return self._shared_logs.log(app) if app else None
 
     def _read(self, window_id: str, offset: int) -> SavedWindow | None:
         own, other = super()._read(window_id, offset), self._other(window_id)

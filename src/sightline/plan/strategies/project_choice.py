@@ -62,6 +62,20 @@ def chosen(project: str | Path = ".") -> Choice:
     return Choice(DEFAULT, {})
 
 
+def shared_apps(project: str | Path = ".") -> frozenset[str]:
+    """The apps of which all sessions of a project share one window: `[tools] shared` in its `sightline.toml`.
+
+    Raises:
+        BadInput: the file cannot be read, or has no names there.
+    """
+    file = Path(project) / FILES[0]
+    tools = _toml(file).get("tools") if file.is_file() else None
+    shared = tools.get("shared", []) if isinstance(tools, Mapping) else []
+    if not isinstance(shared, list) or not all(isinstance(name, str) for name in shared):
+        raise BadInput(f'{file}: tools.shared are names of apps, such as ["notebook"], not {shared!r}')
+    return frozenset(shared)
+
+
 def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
     """The strategy that a `plugin.json` chooses. Without `contextStrategy` it is the sliding window.
 
