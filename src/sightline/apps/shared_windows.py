@@ -39,7 +39,8 @@ class SharedLogs:
         `project` tells the windows of projects apart that have one place, such as a database.
         """
         self._stores, self._apps, self._clock, self._ids = stores, apps, clock, ids
-        self._prefix = f"{WINDOW_LOG}{blake2b(abspath(project).encode(), digest_size=6).hexdigest()}."  # noqa: PTH100
+        path = abspath(project).encode("utf-8", "surrogatepass")  # noqa: PTH100
+        self._prefix = f"{WINDOW_LOG}{blake2b(path, digest_size=6).hexdigest()}."
         if isinstance(stores, Folder):  # files have a folder of their own, and are synced before they are acknowledged
             self._stores, self._prefix = Folder.at(stores.path / _FOLDER, fsync="always"), ""
         self._logs: dict[str, WindowLog] = {}
