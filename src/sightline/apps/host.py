@@ -21,6 +21,7 @@ from sightline.apps.guard import attempt, error_text, log_failure, valid_text
 from sightline.apps.outcome import Outcome
 from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
+from sightline.apps.shared_windows import SharingWindowLog
 from sightline.apps.window import (
     FORMS,
     AppWindow,
@@ -33,7 +34,7 @@ from sightline.apps.window import (
     window_tools,
 )
 from sightline.apps.window_log import ActionRecord, WindowLog, options_to_log
-from sightline.apps.window_notes import ever_opened, last_closed, last_item, saved_at
+from sightline.apps.window_notes import ever_opened, is_open_at, last_closed, last_item, saved_at
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp, VersionMismatch
 from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
@@ -262,9 +263,12 @@ class Host:
         """
         if (window_at := saved_at(self._log.journal, item_id)) is None:
             return ""
-        first, last = window_at
-        is_open = self._log.is_open_at(item_id, first.id)
-        saved = (self._log.saved(first.id) if is_open else None) or self._log.with_state(first.id, last)
+        first, saved = window_at
+        is_open = is_open_at(self._log.journal, item_id, first.id)
+        if is_open:
+            saved = self._log.saved(first.id) or saved
+        elif isinstance(self._log, SharingWindowLog):
+            saved = self._log.with_last_state(first.id, saved)
         window = self._restore(first.id, saved) if saved.app in self.apps else None
         if isinstance(window, AppWindow):
             return valid_text(window.render_whole(is_open=is_open))
@@ -322,7 +326,7 @@ class Host:
         Pinned windows are shown as they are and do not count. Without a budget none is lowered. A lowered window stays
         so until it is acted on, once `note` has written that to the log. `spared` has the tokens saved.
         """
-        self._log.catch_up_shared()
+        self._log.catch_up(own=False)
         self.refresh()
         live = {window_id: window for window_id in self._log.live() if (window := self.get(window_id)) is not None}
         texts, self.spared = window_budget.fit(live, budget, size, self.locale)

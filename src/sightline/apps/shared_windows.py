@@ -88,19 +88,17 @@ class SharingWindowLog(WindowLog):
     def shared(self, app: str) -> WindowLog | None:
         return self._other(app) or (self._shared_logs.log(app) if app in self._shared_logs else None)
 
-    def with_state(self, window_id: str, saved: SavedWindow) -> SavedWindow:
+    def catch_up(self, *, own: bool = True) -> None:
+        super().catch_up(own=own)
+        shared = self._shared_logs.opened() if own else filter(None, map(self._other, self.live()))
+        for log in shared:
+            log.catch_up()
+
+    def with_last_state(self, window_id: str, saved: SavedWindow) -> SavedWindow:
+        """Return a window that was closed with the data that it had then."""
         if not saved.shared:
             return saved
         return replace(saved, state=state_at(self._shared_logs.log(saved.app), window_id, saved.version))
-
-    def catch_up_shared(self) -> None:
-        for log in filter(None, map(self._other, self.live())):
-            log.catch_up()
-
-    def catch_up(self) -> None:
-        super().catch_up()
-        for log in self._shared_logs.opened():
-            log.catch_up()
 
     def newest_offset(self, window_id: str) -> int:
         """As for all windows; of a shared one the sum of both offsets, which grows with either log."""

@@ -47,25 +47,17 @@ class WindowLog:
             self._live = (now, [window for window in timeline.windows if timeline.references(window, path)])
         return self._live[1]
 
-    def catch_up(self) -> None:
-        """Read what other processes have written, so that a window is acted on as it is now."""
-        if self.journal.behind():
+    def catch_up(self, *, own: bool = True) -> None:
+        """Read what other processes have written, so that a window is acted on as it is now.
+
+        `own`: also into this log itself; else only what other sessions wrote into windows that are shared with it.
+        """
+        if own and self.journal.behind():
             self.journal.catch_up()
 
     def shared(self, app: str) -> "WindowLog | None":  # noqa: ARG002 - see `SharingWindowLog`
         """Return the log of the window of this app that sessions share; None if each session has its own windows."""
         return None
-
-    def is_open_at(self, item_id: str, window_id: str) -> bool:
-        """Return whether this item shows the window, which is open: not one of this id that was closed earlier."""
-        return self.journal.row(item_id) in self.journal.timeline.references(window_id, self.journal.path)
-
-    def with_state(self, window_id: str, saved: SavedWindow) -> SavedWindow:  # noqa: ARG002 - see `SharingWindowLog`
-        """Return a closed window with the data that it had then, wherever they are."""
-        return saved
-
-    def catch_up_shared(self) -> None:
-        """Read what other sessions have written into windows that are shared with this one."""
 
     def new_id(self, app: str) -> str:
         """Return an id for a window of this app that no window ever had, on any branch: `todo_1`."""
