@@ -9,9 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sightline import Budget, MemoryStore, PostgresStores, Refused, Session
 from sightline.apps.shared_windows import SharingWindowLog
+from sightline.cli.main import app
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
 from sightline.log.stores import Stores
@@ -248,3 +250,33 @@ def is_verified(session: Session) -> bool:
     """Whether the session sent something, and all of it still follows from its log."""
     payloads = [payload.good for payload in verify(session.log)]
     return bool(payloads) and all(payloads)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_place_has_the_shared_windows(tmp_path: Path, url: str) -> None:
+    """From a project's files into a database and back into a backup: each session goes on with the same notes."""
+    project, root = tmp_path / "shop", tmp_path / "root"
+    project.mkdir()
+    with begun(Folder(project, root), "one", str(project)) as session:
+        session.windows.open("notebook")
+        add(session, "milk")
+
+    def copy(source: str, target: str) -> str:
+        done = CliRunner().invoke(
+            app, ["--project", str(project), "--root", str(root), "store", "copy", source, target]
+        )
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "notebook: copied" in copy(str(project), url)
+    with closing(PostgresStores(url)) as database:
+        assert database.sessions() == ["one"]
+        with Session.resume("one", project, stores=database, apps=APPS) as session:
+            assert "About milk" in tail(session)
+            add(session, "bread")
+            assert is_verified(session)
+    copy(url, str(tmp_path / "backup"))
+    with Session.resume("one", project, stores=Folder.at(tmp_path / "backup"), apps=APPS) as session:
+        assert "About bread" in tail(session)
+        add(session, "salt")
+    assert "is there already" in copy(url, str(tmp_path / "backup2")) + copy(url, str(tmp_path / "backup2"))

@@ -10,7 +10,7 @@ from copy import copy
 from hashlib import blake2b
 from os.path import abspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from sightline.apps.window_log import ActionRecord, WindowLog
 from sightline.apps.window_notes import decode_note, notes_of
 from sightline.errors import BadInput, SessionNotFound
 from sightline.log.journal import Journal
-from sightline.log.stores import WINDOW_LOG, Store, Stores
+from sightline.log.stores import WINDOW_LOG, PlacedStores, Store, Stores
 from sightline.log.stores.session_folder import Folder
 from sightline.values.clock import Clock, Ids
 
@@ -39,10 +39,9 @@ class SharedLogs:
         `project` tells the windows of projects apart that have one place, such as a database.
         """
         self._stores, self._apps, self._clock, self._ids = stores, apps, clock, ids
-        path = abspath(project).encode("utf-8", "surrogatepass")  # noqa: PTH100
-        self._prefix = f"{WINDOW_LOG}{blake2b(path, digest_size=6).hexdigest()}."
-        if isinstance(stores, Folder):  # files have a folder of their own, and are synced before they are acknowledged
-            self._stores, self._prefix = Folder.at(stores.path / _FOLDER, fsync="always"), ""
+        self._prefix = _prefix_of(project)
+        if isinstance(stores, Folder):
+            self._stores, self._prefix = _folder_in(stores), ""
         self._logs: dict[str, WindowLog] = {}
 
     def reopened(self) -> "SharedLogs":
@@ -75,6 +74,38 @@ class SharedLogs:
         """Return the logs that were needed so far. They are opened again when they are needed."""
         logs, self._logs = self._logs, {}
         return logs.values()
+
+
+class SharedPlace(NamedTuple):
+    """Where a place has the logs of shared windows. In files those of one project have only the names of their apps."""
+
+    stores: PlacedStores
+    prefix: str  # of these in a database, where several projects may have some; empty: it is a database
+
+    @classmethod
+    def of(cls, stores: PlacedStores, project: str | Path) -> "SharedPlace":
+        """`project`: whose logs those in files are, if their folder is of no project."""
+        if isinstance(stores, Folder):
+            return cls(_folder_in(stores), _prefix_of(stores.project or project))
+        return cls(stores, "")
+
+    def names_in(self, other: "SharedPlace") -> dict[str, str]:
+        """Return the names of all logs here, with the name that each has in another place."""
+        here = self.stores.sessions() if self.prefix else [log.session_id for log in self.stores.written(WINDOW_LOG)]
+        if self.prefix and other.prefix:
+            return {name: name for name in here}
+        full = {name: name if name.startswith(WINDOW_LOG) else self.prefix + name for name in here}
+        return {name: full[name].removeprefix(other.prefix) for name in here}
+
+
+def _prefix_of(project: str | Path) -> str:
+    path = abspath(project).encode("utf-8", "surrogatepass")  # noqa: PTH100
+    return f"{WINDOW_LOG}{blake2b(path, digest_size=6).hexdigest()}."
+
+
+def _folder_in(stores: Folder) -> Folder:
+    """The folder beside the sessions. What is written there is synced before it is acknowledged."""
+    return Folder.at(stores.path / _FOLDER, fsync="always")
 
 
 class SharingWindowLog(WindowLog):
