@@ -115,6 +115,7 @@ class SharingWindowLog(WindowLog):
         super().__init__(journal, leaves_lines=True)
         self._shared_logs = shared_logs
         self._shared_apps: dict[int, str] = {}  # by the row of a window's first note; empty: the window is not shared
+        self._others: tuple[tuple[int, int], dict[str, WindowLog | None]] = ((-1, -1), {})  # as in `live`, by window
 
     def shared(self, app: str) -> WindowLog | None:
         return self._other(app) or (self._shared_logs.log(app) if app in self._shared_logs else None)
@@ -172,6 +173,14 @@ class SharingWindowLog(WindowLog):
 
         It was shared when it was opened, and stays so whatever apps are shared now.
         """
+        now = (self.journal.branch, self.journal.timeline.notes)
+        if self._others[0] != now:
+            self._others = (now, {})
+        if window_id not in self._others[1]:
+            self._others[1][window_id] = self._find_other(window_id)
+        return self._others[1][window_id]
+
+    def _find_other(self, window_id: str) -> WindowLog | None:
         rows = self.journal.timeline.references(window_id, self.journal.path)
         if not rows:
             return None
