@@ -203,3 +203,15 @@ def is_verified(session: Session) -> bool:
     """Whether the session sent something, and all of it still follows from its log."""
     payloads = [payload.good for payload in verify(session.log)]
     return bool(payloads) and all(payloads)
+
+
+def test_expand_of_an_open_window_says_nothing_of_a_closing() -> None:
+    """It is all of the window as it is now. Once it is closed, the same handle says so."""
+    session = made()
+    session.windows.open("board")
+    session.windows.act("board_1", "add", text="milk")
+    handle = session.log.timeline.id(session.log.timeline.windows["board_1"][-1])
+    assert "milk" in session.items.expand(handle)
+    assert "closed=" not in session.items.expand(handle)
+    session.windows.close("board_1")
+    assert 'closed="true"' in session.items.expand(handle)

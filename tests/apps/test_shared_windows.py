@@ -9,9 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from sightline import Budget, MemoryStore, PostgresStores, Refused, Session
 from sightline.apps.shared_windows import SharingWindowLog
+from sightline.cli.main import app
 from sightline.compose.verify import verify
 from sightline.errors import BadInput
 from sightline.log.stores import Stores
@@ -133,6 +135,52 @@ def test_only_what_is_meant_for_it_is_shared(places: Stores) -> None:
         Session(MemoryStore(), shared=["notebook"])  # type: ignore[arg-type]
 
 
+def test_a_project_says_which_apps_its_sessions_share(tmp_path: Path) -> None:
+    """In its `sightline.toml`, for every session that says nothing else; a session may still name its own."""
+    (tmp_path / "sightline.toml").write_text('[tools]\nshared = ["notebook"]\n')
+    stores = MemoryStores()
+    opened = [Session.new(tmp_path, stores=stores, apps=APPS, session_id=name, **options)
+              for name, options in {"one": {}, "two": {}, "own": {"shared": []}}.items()]  # fmt: skip
+    one, two, own = opened
+    try:
+        assert [session.windows.open("notebook") for session in opened] == ["notebook", "notebook", "notebook_1"]
+        assert one.windows.open("todo") == "todo_1"
+        add(one, "milk")
+        assert "About milk" in tail(two)
+        assert "milk" not in tail(own)
+    finally:
+        for session in opened:
+            session.close()
+
+
+@pytest.mark.parametrize("shared", ['"notebook"', "[1]", "{}"])
+def test_what_names_no_apps_is_refused_when_one_is_opened(shared: str, tmp_path: Path) -> None:
+    """The error names the file and the key; the model is told, and its session goes on."""
+    (tmp_path / "sightline.toml").write_text(f"[tools]\nshared = {shared}\n")
+    with Session.new(tmp_path, stores=MemoryStores(), apps=["notebook"]) as session:
+        with pytest.raises(BadInput, match=r"sightline\.toml: tools\.shared are names of apps"):
+            session.windows.open("notebook")
+        outcome = session.windows.call(Call("", "create", {"name": "notebook"}))
+        assert not outcome.success
+        assert "tools.shared" in outcome.message
+
+
+def test_a_shared_window_stays_shared_in_a_session_that_does_not_name_it(places: Stores) -> None:
+    """It was opened as one: who resumes the session, or looks at it, sees what is in it and adds to it."""
+    with begun(places, "one") as one, begun(places, "two") as two:
+        one.windows.open("notebook")
+        two.windows.open("notebook")
+        add(one, "milk")
+    with Session.resume("one", "/shop", stores=places, apps=APPS) as one:
+        assert "About milk" in tail(one)
+        add(one, "bread")
+    with Session.inspect("two", "/shop", stores=places, apps=APPS) as two:
+        assert "About bread" in two.items.expand(two.log.timeline.id(two.log.timeline.windows["notebook"][-1]))
+    with Session.resume("two", "/shop", stores=places, apps=APPS) as two:
+        assert "About bread" in tail(two)
+        assert is_verified(two)
+
+
 _WRITER = """
 import sys
 from sightline import PostgresStores, Session
@@ -202,3 +250,33 @@ def is_verified(session: Session) -> bool:
     """Whether the session sent something, and all of it still follows from its log."""
     payloads = [payload.good for payload in verify(session.log)]
     return bool(payloads) and all(payloads)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_place_has_the_shared_windows(tmp_path: Path, url: str) -> None:
+    """From a project's files into a database and back into a backup: each session goes on with the same notes."""
+    project, root = tmp_path / "shop", tmp_path / "root"
+    project.mkdir()
+    with begun(Folder(project, root), "one", str(project)) as session:
+        session.windows.open("notebook")
+        add(session, "milk")
+
+    def copy(source: str, target: str) -> str:
+        done = CliRunner().invoke(
+            app, ["--project", str(project), "--root", str(root), "store", "copy", source, target]
+        )
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "notebook: copied" in copy(str(project), url)
+    with closing(PostgresStores(url)) as database:
+        assert database.sessions() == ["one"]
+        with Session.resume("one", project, stores=database, apps=APPS) as session:
+            assert "About milk" in tail(session)
+            add(session, "bread")
+            assert is_verified(session)
+    copy(url, str(tmp_path / "backup"))
+    with Session.resume("one", project, stores=Folder.at(tmp_path / "backup"), apps=APPS) as session:
+        assert "About bread" in tail(session)
+        add(session, "salt")
+    assert "is there already" in copy(url, str(tmp_path / "backup2")) + copy(url, str(tmp_path / "backup2"))

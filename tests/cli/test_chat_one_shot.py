@@ -319,3 +319,34 @@ def test_an_app_in_a_file_of_the_project_works_once_it_is_trusted(tmp_path: Path
         (project / "garden.py").unlink()
         gone = ask("--trust", "-p", "What grows?")
         assert "tools.apps: no file" in gone.stderr
+
+
+NEWEST = """from sightline.plan.strategies.sliding import Sliding
+
+
+class Newest(Sliding, frozen=True):
+    name = "newest"
+"""
+
+
+@pytest.mark.slow
+def test_a_strategy_in_a_file_of_the_project_works_once_it_is_allowed(tmp_path: Path, ask: Ask) -> None:
+    """plugin.json names it. It never runs unasked; when it was allowed, other commands read its sessions too."""
+    ran = tmp_path / "ran"
+    marked = f"{NEWEST}\n\nopen({str(ran)!r}, 'a').close()\n"
+    stage = {"type": "plugin", "pluginId": "newest.py"}
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        (project / "newest.py").write_text(marked)
+        (project / "plugin.json").write_text(json.dumps({"id": "a", "contextStrategy": ["rounds", stage]}))
+        refused = ask("-p", "First?")
+        assert (refused.exit_code, stub.asked, ran.exists()) == (1, [], False)
+        assert "plugin.json: newest.py → " in refused.stderr
+        assert ask("--trust", "-p", "First?").stdout == "One.\n"
+        assert ran.exists()
+        places = ["--project", str(project), "--root", str(tmp_path / "home")]
+        shown = CliRunner().invoke(app, [*places, "sessions", "show", "--json"])
+        assert "First?" in shown.stdout
+        assert ask("--continue", "-p", "Second?").stdout == "Two.\n"
+        (project / "newest.py").write_text(f"{marked}# changed\n")
+        assert ask("-p", "Third?").exit_code == 1

@@ -89,14 +89,16 @@ def test_a_report_names_files_of_earlier_days(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """The answer warns, and the model's call says which files there are."""
+    """The answer warns, and the model's call says which files its conversation has, and none of others."""
     shop = Shop(tmp_path, [reading("upload:upload_q9"), structured("没有。")])
-    there = shop.service.uploads.add("sales.csv", SALES)
-    [answer] = shop.ask("看", file_context="upload_q9")
+    there, other = (shop.service.uploads.add("sales.csv", SALES) for _ in range(2))
+    [answer] = shop.ask("看", file_context=["upload_q9", there.file_id])
     [warning] = answer.metadata["warnings"]
     assert "upload_q9" in warning
     assert "POST the file to /files" in warning
+    assert other.file_id not in warning
     assert there.file_id in shop.sent(1)[-1]["content"]
+    assert other.file_id not in shop.sent(1)[-1]["content"]
 
 
 def form(filename: str | None, data: bytes = b"a,b\n1,2\n", field: str = "file", **fields: str) -> dict[str, Any]:
@@ -151,13 +153,14 @@ def test_limits_are_the_programs_to_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["upload_none", "", "..", "../codes", "%2e%2e%2fup", "a%00b", "upload.json"])
 def test_an_unknown_file_is_not_found(tmp_path: Path, path: str) -> None:
-    """404 in JSON, with the ids that there are; nothing outside the folder is reached."""
+    """404 in JSON, without the ids of others' files; nothing outside the folder is reached."""
     shop = Shop(tmp_path, [])
     there = shop.service.uploads.add("sales.csv", SALES)
     with served(shop) as client:
         reply = client.get(f"/files/{path}")
         if "../" not in path and path != "..":  # a client resolves these itself
-            assert there.file_id in reply.json()["error"]
+            assert "POST the file to /files first" in reply.json()["error"]
+    assert there.file_id not in reply.text
     assert reply.status_code == 404
 
 

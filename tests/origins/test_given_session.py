@@ -12,6 +12,8 @@ from sightline import AsyncSession, MemoryStores, Session, Settings
 from sightline.apps.builtin.notebook import Notebook
 from sightline.apps.builtin.todo import Todo
 from sightline.errors import BadInput, SessionNotFound
+from sightline.log.stores import Stores
+from sightline.log.stores.session_folder import Folder
 from sightline.origins import clawdcode, contextui, openstarry
 from sightline.origins.ba_agent import BAAgentService, CodeStore
 from sightline.plan.strategies import strategy
@@ -209,10 +211,20 @@ def test_contextui_shows_its_windows_in_the_given_session() -> None:
     assert "buy tea" in prompt
 
 
-def test_five_documents_stand_on_one_session(tmp_path: Path) -> None:
+@pytest.fixture(params=["files", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
+    """Where sessions are kept: in files, or in a database."""
+    if request.param == "files":
+        return Folder(tmp_path, tmp_path / "logs")
+    database: Stores = request.getfixturevalue("stores")
+    return database
+
+
+@pytest.mark.slow("postgres")
+def test_five_documents_stand_on_one_session(tmp_path: Path, places: Stores) -> None:
     """One log, one prompt: windows, a document, a manager's messages, a strategy, saved code and a gist."""
     (tmp_path / "sales.py").write_text(SOURCE)
-    session = Session.new(tmp_path, root=tmp_path / "logs", session_id="s", settings=Settings(strategy="focus"))
+    session = Session.new(tmp_path, stores=places, session_id="s", settings=Settings(strategy="focus"))
     windows = contextui.WindowManager(contextui.ContextManager(session))
     windows.register(Todo, Notebook)
     windows.act(windows.open("todo"), "add", text="buy tea")
@@ -241,5 +253,5 @@ def test_five_documents_stand_on_one_session(tmp_path: Path) -> None:
         await talk.close()  # closes the session, which the service opened for its conversation
 
     asyncio.run(run())
-    with Session.resume("s", tmp_path, root=tmp_path / "logs", apps=[Todo, Notebook]) as resumed:
+    with Session.resume("s", tmp_path, stores=places, apps=[Todo, Notebook]) as resumed:
         assert all(verified.good for verified in resumed.receipts.verify())

@@ -22,6 +22,7 @@ PACKAGES = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0", "@goog
 MINUTES = 10  # that one run may take
 TASK = "Make every function return one more than it does."
 SUMMARY = "Some parts return one more by now; the others are still to be done, one after the other."
+REST = "Half of them return one more now."
 LAST = "Every function returns one more now."
 
 
@@ -128,6 +129,34 @@ class EditAll:
             change = {"old_string": f"{before}\n", "new_string": f"{after}\n", "instruction": "Return one more."}
             return call("replace", {"file_path": path, **change})
         return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
+
+
+class ListAll(EditAll):
+    """As `EditAll`, with a list of what is done in the window `todo_1`. It rests in the middle, and says so."""
+
+    def __init__(self, project: Project, agent: str) -> None:
+        super().__init__(project, agent)
+        self._listed = 0
+        self._has_rested = False
+
+    def __call__(self, asked: Asked) -> Answer:
+        """The next step: an item of the list comes before each part."""
+        number, edits = divmod(self._step, 2)
+        if asks_summary(asked) or asks_aside(asked) or edits or number == self._project.files:
+            return super().__call__(asked)
+        if number * 2 == self._project.files and not self._has_rested:
+            self._has_rested = True
+            return answer(REST)
+        if self._listed == number:
+            self._listed += 1
+            item = {"text": item_of(number)}
+            return answer(call("action", {"window_id": "todo_1", "action_id": "add", "params": item}))
+        return super().__call__(asked)
+
+
+def item_of(number: int) -> str:
+    """The item of the list for a part."""
+    return f"part {number} returns one more than {number * 100}"
 
 
 def asks_summary(asked: Asked) -> bool:

@@ -1,23 +1,31 @@
 """Claude Code, Codex and Gemini CLI themselves, in forty calls of their own tools: no request of theirs is refused."""
 
+import signal
 from pathlib import Path
 
 import pytest
 from coding_agents import (
     LAST,
+    REST,
     EditAll,
+    ListAll,
     Programs,
     Project,
     asks_aside,
     install,
+    item_of,
     make_project,
     run_claude,
     run_codex,
     run_gemini,
 )
 from loopback import Server
+from serve_process import ServeProcess
+from test_proxy_windows import windows_in
+from through_proxy import asked_names
 from upstream import Upstream
 
+from sightline.compose.verify import verify
 from sightline.log.stores.session_folder import Folder
 from sightline.server.app import create_app
 from sightline.server.config import Config
@@ -36,15 +44,15 @@ def programs() -> Programs:
     return install(ROOT / ".cache" / "agents")
 
 
-def run(agent: str, programs: Programs, project: Project, address: str) -> str:
+def run(agent: str, programs: Programs, project: Project, address: str, *options: str) -> str:
     """Run an agent whose provider has this address."""
     match agent:
         case "claude":
-            return run_claude(programs, project, address)
+            return run_claude(programs, project, address, *options)
         case "gemini":
-            return run_gemini(programs, project, address)
+            return run_gemini(programs, project, address, *options)
         case _:
-            return run_codex(programs, project, f"{address}/v1")
+            return run_codex(programs, project, f"{address}/v1", *options)
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
@@ -85,6 +93,40 @@ def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
     sessions = [_texts(tmp_path, each) for each in Folder(tmp_path, tmp_path / "sessions").sessions()]
     texts = "\n".join(max(sessions, key=len))
     assert all(f"# line 249 of part {number}:" in texts for number in range(FILES))
+
+
+@pytest.mark.parametrize(
+    ("agent", "goes_on"), [("claude", ("--continue",)), ("codex", ("resume", "--last"))], ids=["claude", "codex"]
+)
+def test_a_list_in_a_window_outlives_sweeps_a_kill_and_a_restart(
+    agent: str, goes_on: tuple[str, ...], programs: Programs, tmp_path: Path
+) -> None:
+    """An agent keeps a list over forty calls. In the middle it ends, and the proxy is killed; both start again.
+
+    The agent never sees the list, no request was refused, and at the end the model sees every item.
+    """
+    project = make_project(tmp_path, files=FILES, lines=250)
+    options = ("--apps", "todo", "--window", str(WINDOW))
+    with (
+        Upstream(ListAll(project, agent), window=WINDOW) as upstream,
+        ServeProcess(tmp_path, upstream, *options) as serving,
+    ):
+        assert run(agent, programs, project, serving.url) == REST
+        serving.signal(signal.SIGKILL)
+        serving.wait()
+        serving.start()
+        assert run(agent, programs, project, serving.url, *goes_on) == LAST
+        assert upstream.invalid == []
+    assert project.is_done()
+    assert len(upstream.calls) >= 3 * FILES
+    assert max(asked.bill.given for asked in upstream.calls if asked.bill) <= WINDOW
+    assert any("look" in asked_names(asked) for asked in upstream.calls)  # it was swept
+    wire = "anthropic" if agent == "claude" else "responses"
+    [window] = windows_in(wire, upstream.calls[-1].body)
+    assert all(item_of(number) in window for number in range(FILES))
+    [kept] = Folder(tmp_path, tmp_path / "logs").sessions()
+    with Session.inspect(kept, tmp_path, root=tmp_path / "logs") as session:
+        assert all(payload.good for payload in verify(session.log))
 
 
 def _texts(folder: Path, session_id: str) -> list[str]:

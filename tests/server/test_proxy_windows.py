@@ -14,8 +14,12 @@ from through_proxy import HEADERS, LISTS, PATHS, TALKERS, TOOLS, Json, Talk, Thr
 from upstream import Asked, Upstream
 from upstream_script import Answer, Block, answer, call, think
 
+from sightline.adapters.mcp_windows import ProjectWindows
 from sightline.errors import UnknownApp
+from sightline.follow.windows import load_apps
 from sightline.server.config import Config
+from sightline.session.session import Session
+from sightline.view.catalog.places import Places
 
 OURS = ["create", "action"]
 LATER = ["expand", "recall", "look"]
@@ -246,6 +250,28 @@ def _by_question(asked: Asked) -> Answer:
         return answer("Added.")
     [window] = re.findall(r"todo_\d+", windows_in("anthropic", asked.body)[0])
     return answer(act("add", window, text=re.findall(r"add (\w+)", last)[-1]))
+
+
+@pytest.mark.slow
+def test_agents_of_a_project_share_a_notebook(tmp_path: Path) -> None:
+    """Its file says so: what one agent notes, another one sees, and so do MCP clients and programs, after a restart."""
+    (tmp_path / "sightline.toml").write_text('[tools]\nshared = ["notebook"]\n')
+    note = act("add", "notebook", entry_id="e1", title="The port is 48913")
+    steps = [answer(note), answer("Noted."), answer("It is 48913.")]
+    with Through(tmp_path, steps, apps=("notebook",)) as through:
+        Talk(through, "anthropic").say("Note the port.")
+        through.restart()
+        Talk(through, "chat").say("Which port is it?")
+        assert "The port is 48913" in windows_in("chat", through.bodies[-1])[0]
+        assert len(through.names) == 2
+        assert through.upstream.invalid == []
+    project = ProjectWindows(Places(tmp_path, root=tmp_path / "logs"), load_apps(["notebook"]))
+    assert "The port is 48913" in project.show()
+    project.act("notebook", "remove", {"entry_id": "e1"})
+    with Session.open(tmp_path, root=tmp_path / "logs", apps=["notebook"]) as session:
+        session.windows.open("notebook")
+        [window] = session.windows.all()
+        assert "48913" not in window.render()
 
 
 def test_an_unknown_app(tmp_path: Path) -> None:

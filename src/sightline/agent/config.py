@@ -58,6 +58,7 @@ class ToolSettings(msgspec.Struct, frozen=True):
     readable: tuple[str, ...] = ()  # patterns of files there that are read although they hold keys or secrets
     edit: bool = False  # whether the app `editor` is available, which writes files there
     apps: tuple[str, ...] = ()  # Python files, each with an app, relative to the project's directory
+    shared: tuple[str, ...] = ()  # apps of which all sessions of the project share one window; `Session` reads it
     run_python: bool = False
     run_shell: bool = False  # with the limits of Python
     python_seconds: float = 30.0

@@ -18,14 +18,17 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.agent.config import Config, ToolSettings, usual_places, with_fallbacks
 from sightline.agent.models.anthropic import AnthropicModel
 from sightline.agent.models.endpoint import Endpoint, bare_address
 from sightline.agent.models.openai import OpenAiModel
 from sightline.agent.tools.files.folders import printable
-from sightline.errors import Unwritable
+from sightline.errors import BadInput, Unwritable
 from sightline.files.private_files import locked_in_place, make_directory
+from sightline.plan.strategies import files_of
+from sightline.plan.strategies.project_choice import chosen
 from sightline.values.clock import wall_clock
 from sightline.values.decoders import decode_json
 from sightline.values.phrases import Phrases, texts
@@ -80,9 +83,15 @@ class Reach(NamedTuple):
 
 def reaches(config: Config, project: str | Path, env: Mapping[str, str]) -> list[Reach]:
     """Return what the file does outside the project, without secrets; if nothing, it needs no trust."""
-    all_reaches = [*_servers(config, Path(project)), *_models(config, env), *_tools(config, Path(project))]
+    folder = Path(project)
+    all_reaches = [*_servers(config, folder), *_models(config, env), *_tools(config, folder), *_strategies(folder)]
     # Printable, so that no text looks like another line, or like the question.
     return list(dict.fromkeys(Reach(kind, printable(detail)) for kind, detail in all_reaches))
+
+
+def named(config: Config, project: str | Path) -> Config:
+    """Return the configuration with the file that is approved: without a `sightline.toml`, the one with a strategy."""
+    return config if config.file else replace(config, file=chosen(project).file)
 
 
 def _servers(config: Config, project: Path) -> Iterator[Reach]:
@@ -211,6 +220,13 @@ def _tools(config: Config, project: Path) -> Iterator[Reach]:
     for folder in config.tools.folders:
         if _outside(real := (project / folder).resolve(), project):
             yield Reach("folder", f"tools.folders: {folder} → {real}")
+
+
+def _strategies(project: Path) -> Iterator[Reach]:
+    with suppress(BadInput):  # whoever begins a session is told what is wrong with the choice
+        choice = chosen(project)
+        for name in files_of(choice.name):
+            yield Reach("strategy", f"{Path(choice.file).name}: {name} → {_code(project / name)}")
 
 
 def _code(path: Path) -> str:

@@ -21,7 +21,7 @@ from sightline.apps.guard import attempt, error_text, log_failure, valid_text
 from sightline.apps.outcome import Outcome
 from sightline.apps.protocols import Window, Windows
 from sightline.apps.resolve import UnavailableAction, resolve_action
-from sightline.apps.shared_windows import state_at
+from sightline.apps.shared_windows import SharingWindowLog
 from sightline.apps.window import (
     FORMS,
     AppWindow,
@@ -34,7 +34,7 @@ from sightline.apps.window import (
     window_tools,
 )
 from sightline.apps.window_log import ActionRecord, WindowLog, options_to_log
-from sightline.apps.window_notes import ever_opened, last_closed, last_item, saved_at
+from sightline.apps.window_notes import ever_opened, is_open_at, last_closed, last_item, saved_at
 from sightline.errors import BadInput, Conflict, Refused, UnknownApp, VersionMismatch
 from sightline.files.folders import PROJECT, Folders
 from sightline.log.annotations import WindowNote
@@ -257,18 +257,21 @@ class Host:
         return say("window closed", self.locale, id=window_id, handle=handle, summary=told).rstrip()
 
     def text_at(self, item_id: str) -> str:
-        """Return the last state of the window that this item showed, in full, from the data in the log.
+        """Return the window that this item shows or showed, in full: as it is now or was when it was closed.
 
-        Empty if the item shows no window of an app.
+        It is made from the data in the log. Empty if the item shows no window of an app.
         """
         if (window_at := saved_at(self._log.journal, item_id)) is None:
             return ""
         first, saved = window_at
-        if saved.shared and (shared := self._log.shared(saved.app)) is not None:
-            saved = replace(saved, state=state_at(shared, first.id, saved.version))
+        is_open = is_open_at(self._log.journal, item_id, first.id)
+        if is_open:
+            saved = self._log.saved(first.id) or saved
+        elif isinstance(self._log, SharingWindowLog):
+            saved = self._log.with_last_state(first.id, saved)
         window = self._restore(first.id, saved) if saved.app in self.apps else None
         if isinstance(window, AppWindow):
-            return valid_text(window.render_closed())
+            return valid_text(window.render_whole(is_open=is_open))
         why = say("app gone", self.locale, name=saved.app)
         return "\n".join([why, msgspec.json.format(msgspec.json.encode(saved.state)).decode()])
 
@@ -323,8 +326,7 @@ class Host:
         Pinned windows are shown as they are and do not count. Without a budget none is lowered. A lowered window stays
         so until it is acted on, once `note` has written that to the log. `spared` has the tokens saved.
         """
-        for shared in filter(None, map(self._log.shared, {*self._log.live()} & {*self.apps})):
-            shared.catch_up()
+        self._log.catch_up(own=False)
         self.refresh()
         live = {window_id: window for window_id in self._log.live() if (window := self.get(window_id)) is not None}
         texts, self.spared = window_budget.fit(live, budget, size, self.locale)

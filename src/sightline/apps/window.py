@@ -140,10 +140,10 @@ class AppWindow:
             self._own_level = (key, self._render(self.document.content_at(self.own_lod), self.own_lod))
         return self._own_level[1]
 
-    def render_closed(self) -> str:
-        """Return all that it showed when it was closed, without actions: it can no longer be acted on."""
+    def render_whole(self, *, is_open: bool) -> str:
+        """Return all that it shows, or showed when it was closed, without actions: no copy of it is acted on."""
         content = self.document.content_at(Lod.FULL)
-        more = {"closed": "true"}
+        more = {} if is_open else {"closed": "true"}
         elements = tuple(without_actions(content.page.elements))
         return window_xml(self.id, self._about(), elements, (), locale=self.style.locale, more=more)
 

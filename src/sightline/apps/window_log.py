@@ -47,9 +47,12 @@ class WindowLog:
             self._live = (now, [window for window in timeline.windows if timeline.references(window, path)])
         return self._live[1]
 
-    def catch_up(self) -> None:
-        """Read what other processes have written, so that a window is acted on as it is now."""
-        if self.journal.behind():
+    def catch_up(self, *, own: bool = True) -> None:
+        """Read what other processes have written, so that a window is acted on as it is now.
+
+        `own`: also into this log itself; else only what other sessions wrote into windows that are shared with it.
+        """
+        if own and self.journal.behind():
             self.journal.catch_up()
 
     def shared(self, app: str) -> "WindowLog | None":  # noqa: ARG002 - see `SharingWindowLog`

@@ -51,6 +51,11 @@ def saved_at(journal: Journal, item_id: str) -> tuple[WindowNote, SavedWindow] |
     return None if saved is None else (first, saved)
 
 
+def is_open_at(journal: Journal, item_id: str, window_id: str) -> bool:
+    """Whether this item shows the window, which is open: not one of this id that was closed earlier."""
+    return journal.row(item_id) in journal.timeline.references(window_id, journal.path)
+
+
 def last_item(journal: Journal, window_id: str) -> str:
     """Return the id of the newest item that shows or showed a window; empty if no item of this branch does."""
     rows = journal.timeline.rows_on(journal.path, journal.timeline.windows.get(window_id, ()))

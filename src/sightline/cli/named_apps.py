@@ -1,7 +1,5 @@
 """`--apps`: the apps whose windows a model sees, by name, for `wrap`, `serve` and `mcp`."""
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from sightline.apps import registry
 from sightline.apps.app import App
 from sightline.cli.app_shell import load_app
 from sightline.cli.options import Place
-from sightline.cli.phrases import Phrases
 from sightline.errors import BadInput
 
 
@@ -53,15 +50,7 @@ def find_apps(here: Place, names: str) -> tuple[type[App], ...]:
 
 def _project_apps(here: Place) -> Iterator[type[App]]:
     """Yield the apps in the files that `sightline.toml` names, once the user has approved what the file reaches."""
-    from sightline.agent.config import read_config
-    from sightline.cli.chat.project import TrustCheck
+    from sightline.cli.chat.project import approved_apps
 
-    config = read_config(here.project, os.environ)
-    if not config.tools.apps:
-        return
-    can_ask = sys.stdin.isatty() and sys.stdout.isatty()
-    asking = here._replace(words=Phrases(here.words.language, "chat"))  # the question is the chat's
-    for told in TrustCheck(asking, config, os.environ, is_given=False, can_ask=can_ask).check_file():
-        click.echo(told, err=True)
-    for file in config.tools.apps:
+    for file in approved_apps(here):
         yield load_app(str(Path(here.project) / file))

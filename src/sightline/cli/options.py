@@ -24,6 +24,7 @@ from sightline.log import branch_label
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan import Budget
+from sightline.plan.strategies.project_choice import strategy_files
 from sightline.session.session import Session
 from sightline.values.profiles import PROFILES
 from sightline.wire import registry
@@ -210,12 +211,17 @@ def named_by(prefix: str, names: Sequence[str]) -> list[str]:
 def place() -> Place:
     """Return the place that the shared options of the running command name."""
     meta = click.get_current_context().meta
-    return Place(
+    here = Place(
         project=meta.get(META + "project", "."),
         root=meta.get(META + "root"),
         words=Phrases(meta.get(META + "lang", LANGUAGES[0])),
         store=meta.get(META + "store") or os.environ.get(STORE) or None,
     )
+    if strategy_files(here.project):
+        from sightline.cli.project_strategies import load_allowed_strategies  # loads models, which most commands do not
+
+        load_allowed_strategies(here.project, here.home)
+    return here
 
 
 def is_language_given() -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import click
 
+from sightline.apps.shared_windows import SharedPlace
 from sightline.cli.index_jobs import want_indexes
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.render import console, print_json, print_result, print_text, printable
@@ -55,11 +56,12 @@ def store() -> None:
 def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> None:
     """Copy the sessions in FROM to TO: their logs byte for byte, and the texts of windows that were sent.
 
-    Code that the model saved is copied too, with all its versions; in a folder it is in `code`. Each of FROM and TO is
-    a project's folder, a folder with logs (*.jsonl), or a database (postgresql://user@host/name). A folder that does
-    not exist yet, or is empty, gets the logs. Nothing in FROM is changed. What TO has already is not written again, so
-    an interrupted copy is begun again with the same command. What differs there is told, and left as it is, and the
-    exit code is 1, as where there is nothing to copy. The files of programs that a model ran are not copied.
+    Windows that sessions share are copied too, unless --session is given, and so is code that the model saved, with all
+    its versions; in a folder they are in `windows` and `code`. Each of FROM and TO is a project's folder, a folder with
+    logs (*.jsonl), or a database (postgresql://user@host/name). A folder that does not exist yet, or is empty, gets the
+    logs. Nothing in FROM is changed. What TO has already is not written again, so an interrupted copy is begun again
+    with the same command. What differs there is told, and left as it is, and the exit code is 1, as where there is
+    nothing to copy. The files of programs that a model ran are not copied.
 
     \b
     Examples:
@@ -78,16 +80,17 @@ def copy(source: str, target: str, wanted: tuple[str, ...], as_json: bool) -> No
     ids = list(wanted) or ours.sessions()
     sessions = [_copy_session(told, ours, theirs, id_) for id_ in reversed(ids)]  # the newest is the newest there too
     want_indexes(theirs, [str(copy["id"]) for copy in sessions if copy["state"] in ("copied", "grown")])
+    windows = _copy_windows(here, told, ours, theirs) if not wanted else []
     code = _copy_code(here, told, ours, theirs, wanted)
     if as_json:
-        print_json({"from": ours.where, "to": theirs.where, "sessions": sessions, "code": code})
+        print_json({"from": ours.where, "to": theirs.where, "sessions": sessions, "windows": windows, "code": code})
     elif sessions or code:
         counts = {"count": len(sessions), "code": len(code)}
         print_text(console(), here.words("store done", **counts, source=ours.where, target=theirs.where), "dim")
     else:
         print_text(console(), here.words("store nothing", where=here.described(ours)))
     is_nothing = not sessions and not code  # a name was misspelt, it may be: a backup of nothing is none
-    if is_nothing or any(copy["error"] for copy in (*sessions, *code)):
+    if is_nothing or any(copy["error"] for copy in (*sessions, *windows, *code)):
         click.get_current_context().exit(1)
 
 
@@ -104,9 +107,18 @@ class _Told(NamedTuple):
         return facts
 
 
-def _copy_session(told: _Told, ours: PlacedStores, theirs: PlacedStores, session_id: str) -> dict[str, object]:
+def _copy_windows(here: Place, told: _Told, ours: PlacedStores, theirs: PlacedStores) -> list[dict[str, object]]:
+    """Copy the logs of the windows that sessions share. They are told only if there are any."""
+    source, target = (SharedPlace.of(stores, here.project) for stores in (ours, theirs))
+    names = source.names_in(target)
+    return [_copy_session(told, source.stores, target.stores, name, renamed) for name, renamed in names.items()]
+
+
+def _copy_session(
+    told: _Told, ours: PlacedStores, theirs: PlacedStores, session_id: str, name: str = ""
+) -> dict[str, object]:
     try:
-        copied = copy_session(ours, theirs, session_id)
+        copied = copy_session(ours, theirs, session_id, name=name)
         facts = {"id": session_id, "state": copied.state, "lines": copied.lines, "error": ""}
     except SightlineError as error:
         facts = {"id": session_id, "state": "failed", "lines": 0, "error": str(error)}

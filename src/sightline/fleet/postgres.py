@@ -69,7 +69,7 @@ _KEEP_TEXTS = f"""WITH live AS ({_LIVE.replace("KEY SHARE", "NO KEY UPDATE")}), 
         WHERE session.tenant = live.tenant AND session.session = live.session AND size > 0
     ) SELECT session FROM live"""
 _LISTED = """SELECT name, bytes, written FROM {s}.session WHERE tenant = %s AND lines > 0 AND name ^@ %s
-    AND NOT name ^@ '_window.' ORDER BY written DESC, session DESC"""
+    AND (NOT name ^@ '_window.' OR %s::text ^@ '_window.') ORDER BY written DESC, session DESC"""
 _LOOK = "SELECT bytes, written FROM {s}.session WHERE tenant = %s AND name = %s AND lines > 0"
 _CONTAINING = """SELECT name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (name, place)
     JOIN {s}.session USING (name) WHERE tenant = %s AND EXISTS (
@@ -345,8 +345,11 @@ class PostgresStores:
         return [written.session_id for written in self.written()]
 
     def written(self, prefix: str = "") -> list[Written]:
-        """The sessions whose ids begin so, the one written to last first. Raises StoreError."""
-        rows = self.database.read(self.database.sql(_LISTED), (self._tenant, prefix))
+        """The sessions whose ids begin so, the one written to last first. Raises StoreError.
+
+        Logs of shared windows are no sessions: they are listed by the prefix that all of them have.
+        """
+        rows = self.database.read(self.database.sql(_LISTED), (self._tenant, prefix, prefix))
         return [Written(name, size, when.timestamp()) for name, size, when in rows]
 
     def has(self, session_id: str, *, wait: bool = True) -> bool:

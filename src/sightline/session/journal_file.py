@@ -1,6 +1,7 @@
 """Opens the journal of a session: a new log or an existing one, in the project's folder or in other stores."""
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from sightline.log.journal import Journal
 from sightline.log.stores import Store, Stores, check_session_id, check_store, check_stores
 from sightline.log.stores.jsonl import Fsync
 from sightline.log.stores.session_folder import Folder
-from sightline.plan.strategies.project_choice import chosen
+from sightline.plan.strategies.project_choice import chosen, shared_apps
 from sightline.session import accept
 from sightline.values.clock import nanoid, wall_clock
 from sightline.values.settings import Settings
@@ -32,17 +33,23 @@ def find_stores(stores: Stores | None, project: str | Path, root: str | Path | N
 
 
 def share_windows(options: dict[str, Any], stores: Stores, project: str | Path) -> dict[str, Any]:
-    """Return the options with the logs of the windows that this project's sessions share, where apps are named for it.
+    """Return the options with the logs of the windows that this project's sessions share.
+
+    Their apps are those that `shared` names; without it, those that the project names in its `sightline.toml`.
 
     Raises BadInput if `shared` is no list of names.
     """
-    names = options.get("shared") or ()
-    if isinstance(names, SharedLogs) or not names:
+    names = options.get("shared")
+    if isinstance(names, SharedLogs):
         return options
-    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+    if names is None:
+        apps = cache(partial(shared_apps, project))
+    elif isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
         raise BadInput(f'shared are the names of apps, such as shared=["notebook"], not {names!r}')
+    else:
+        apps = cache(partial(frozenset, names))
     clock, ids = options.get("clock", wall_clock), options.get("ids", nanoid)
-    return options | {"shared": SharedLogs(stores, project, frozenset(names), clock=clock, ids=ids)}
+    return options | {"shared": SharedLogs(stores, project, apps, clock=clock, ids=ids)}
 
 
 def begin_journal(

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from sightline import BadInput, Budget, Plan, Session, Settings, View
+from sightline.log.stores.memory import MemoryStores
+from sightline.plan import strategies
 from sightline.plan.strategies import GROUP, STRATEGIES, config_schema, names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus
@@ -171,6 +173,70 @@ def test_a_file_that_cannot_be_followed_is_named(tmp_path: Path, name: str, text
     with pytest.raises(BadInput, match=told) as caught:
         chosen(tmp_path)
     assert str(tmp_path / name) in str(caught.value)
+
+
+# ------------------------------------------------------------------ strategies in files
+
+OWN = """from dataclasses import dataclass
+
+from sightline.plan.strategies.sliding import Sliding
+from sightline.plan.strategy import Hooks
+
+
+class NoStrategy:
+    name = "none"
+
+
+@dataclass(frozen=True)
+class Own(Hooks):
+    name = "own"
+    keep: int = 3
+
+    def plan(self, view):
+        return Sliding().plan(view)
+"""
+
+
+@pytest.fixture
+def with_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose plugin.json names a strategy in a file."""
+    monkeypatch.setattr(strategies, "_loaded", {})
+    (tmp_path / "own.py").write_text(OWN)
+    stages = ["rounds", {"type": "plugin", "pluginId": "own.py", "config": {"keep": 5}}]
+    (tmp_path / "plugin.json").write_text(json.dumps({"id": "a", "contextStrategy": stages}))
+    return tmp_path
+
+
+def test_a_strategy_in_a_file_runs_when_it_was_loaded(with_own: Path) -> None:
+    """Before that it is named and not run; whoever needs it is told what to do."""
+    (with_own / "own.py").write_text(f"raise SystemExit('it ran')\n{OWN}")
+    assert chosen(with_own)[:2] == (("rounds", "own.py"), {"own.py": {"keep": 5}})
+    with pytest.raises(BadInput, match=r"own\.py' is code of its project.*sightline chat.*load_file"):
+        Session.new(with_own, stores=MemoryStores())
+    (with_own / "own.py").write_text(OWN)
+    strategies.load_file(with_own, "own.py")
+    with Session.new(with_own, stores=MemoryStores()) as session:
+        session.user("Hello")
+        assert "Hello" in str(session.compose(Budget(1_000)).openai())
+        assert session.settings.config == {"own.py": {"keep": 5}}
+
+
+def test_what_a_file_with_a_strategy_lacks_is_said(with_own: Path) -> None:
+    """With its path; and once it is loaded, what is wrong with its configuration."""
+    with pytest.raises(BadInput, match=r"no file .*gone\.py"):
+        strategies.load_file(with_own, "gone.py")
+    (with_own / "bad.py").write_text("1 / 0")
+    with pytest.raises(BadInput, match=r"bad\.py cannot be loaded: ZeroDivisionError"):
+        strategies.load_file(with_own, "bad.py")
+    (with_own / "empty.py").write_text("class Thing: name = 'thing'")
+    with pytest.raises(BadInput, match=r"empty\.py defines no strategy: a class with a name and a method plan"):
+        strategies.load_file(with_own, "empty.py")
+    strategies.load_file(with_own, "own.py")
+    (with_own / "plugin.json").write_text((with_own / "plugin.json").read_text().replace("5", '"many"'))
+    with pytest.raises(
+        BadInput, match=r"plugin\.json: strategy 'own\.py' does not take.*contextStrategy\[1\]\.config\.keep"
+    ):
+        chosen(with_own)
 
 
 # ------------------------------------------------------------------ installed packages

@@ -3,16 +3,20 @@
 `TrustCheck` asks the user; `make_prompt` makes the system prompt of the chat's own instructions and these texts.
 """
 
+import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from sightline.agent import project_text
-from sightline.agent.config import Config
+from sightline.agent.config import Config, read_config
 from sightline.agent.models import ModelInfo
 from sightline.agent.project_text import ProjectTexts
-from sightline.agent.trust import Trusted, reaches
+from sightline.agent.trust import Trusted, named, reaches
 from sightline.cli.chat.confirm import confirm, is_confirmed
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
@@ -62,6 +66,7 @@ class TrustCheck:
         config, trusted, words = self._config, self._trusted, self._here.words
         is_new = self._is_given and self._trust_texts()
         reached = reaches(config, self._project, self._env)
+        config = named(config, self._project) if reached else config
         if reached and not trusted.holds(config, reached):
             lines = [reach.line(words.language) for reach in reached]
             if names := self._names():
@@ -115,6 +120,22 @@ class TrustCheck:
         trusted = [str(folder) for folder in self.trusted_folders] or [str(self._project.resolve())]
         quoted = shlex.quote(trusted[-1])
         return self._here.words("trust remembered", folder=", ".join(trusted), quoted=quoted)
+
+
+def approved_apps(here: Place) -> Sequence[str]:
+    """Return the files with apps that `sightline.toml` names, once the user has approved what it reaches.
+
+    Raises:
+        BadInput: nobody can be asked.
+        Exit: the user said no.
+    """
+    config = read_config(here.project, os.environ)
+    if config.tools.apps:
+        can_ask = sys.stdin.isatty() and sys.stdout.isatty()
+        asking = here._replace(words=Phrases(here.words.language, "chat"))  # the question is the chat's
+        for told in TrustCheck(asking, config, os.environ, is_given=False, can_ask=can_ask).check_file():
+            click.echo(told, err=True)
+    return config.tools.apps
 
 
 class ProjectPrompt(NamedTuple):

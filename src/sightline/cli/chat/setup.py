@@ -35,6 +35,7 @@ from sightline.cli.chat.project import FileNotices, TrustCheck, make_prompt
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
+from sightline.cli.project_strategies import load_strategies
 from sightline.cli.render import print_stderr
 from sightline.documents.code.references import shown
 from sightline.documents.code.store import Saved
@@ -76,6 +77,7 @@ class ChatSetup:
         options = self._options
         self._trust = TrustCheck(self.here, self._config, self._env, is_given=options.trust, can_ask=self._can_ask())
         self._tell_all(self._trust.check_file())
+        load_strategies(self.here.project)
         # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
         self._project = project = shell_directory(self._env) / self.here.project
         more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))

@@ -22,8 +22,8 @@ class Copied(NamedTuple):
     lines: int
 
 
-def copy_session(source: PlacedStores, target: PlacedStores, session_id: str) -> Copied:
-    """Copy a session with its texts. What is derived is made again where it is used.
+def copy_session(source: PlacedStores, target: PlacedStores, session_id: str, *, name: str = "") -> Copied:
+    """Copy a session with its texts. What is derived is made again where it is used. `name`: its id in the target.
 
     If the target has the beginning of it, as after an interrupted copy, only the rest is written.
 
@@ -32,7 +32,7 @@ def copy_session(source: PlacedStores, target: PlacedStores, session_id: str) ->
         BadInput: the target has another session of this id.
         StoreError: one of the places failed. Copying again goes on from there.
     """
-    with closing(source.open(session_id)) as ours, closing(_opened(target, session_id)) as theirs:
+    with closing(source.open(session_id)) as ours, closing(_opened(target, name or session_id)) as theirs:
         ours.refresh()
         theirs.refresh()
         start, tips = _common(ours, theirs, target.where)
@@ -47,7 +47,7 @@ def copy_session(source: PlacedStores, target: PlacedStores, session_id: str) ->
             written += len(lines)
     if not written:
         return Copied(session_id, "same", 0)
-    target.date(session_id, source.look(session_id).seconds)
+    target.date(name or session_id, source.look(session_id).seconds)
     return Copied(session_id, "grown" if before else "copied", written)
 
 

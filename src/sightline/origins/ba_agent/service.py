@@ -71,6 +71,22 @@ class _Conversation(NamedTuple):
     uploads: dict[str, Upload]  # all that were announced to the model
 
 
+class _Announced(Mapping[str, Path]):
+    """The uploads of a store. Each is read by its id, but only those of one conversation are listed."""
+
+    def __init__(self, store: UploadStore, announced: Mapping[str, Upload]) -> None:
+        self._store, self._announced = store, announced
+
+    def __getitem__(self, file_id: str) -> Path:
+        return self._store[file_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return (file_id for file_id in self._announced if file_id in self._store)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class BAAgentService:
     """Answers queries, each in its conversation.
 
@@ -108,15 +124,13 @@ class BAAgentService:
         if not isinstance(uploads, UploadStore):
             home = sightline_home() if sessions is None or callable(sessions) else Path(sessions)
             uploads = UploadStore(uploads or home / "uploads")
-        self.uploads, self._reads_uploads = uploads, tools is None
-        reader = file_reader(Folders([project]), code_store, uploads, locale)
-        self._tools = tools if tools is not None else [reader]
+        self.uploads, self._own_tools = uploads, tools
         self.context_manager = ContextManager(
             code_store,
             locale=locale,
             layout=layout,
             summarize=summarize,
-            tools=[*(tool.definition for tool in self._tools), *(tool for tool in RECALL_TOOLS if tool != LOOK)],
+            tools=[*(tool.definition for tool in self._tools({})), *(tool for tool in RECALL_TOOLS if tool != LOOK)],
         )
         self._summarizes = summarize is not None
         self._settings = Settings(locale=locale, strategy="rounds", layout=LAYOUTS[layout])
@@ -182,8 +196,15 @@ class BAAgentService:
                 uploads.append(replace(stored, description=upload.description or stored.description))
             except UnknownUpload as error:
                 uploads.append(upload)
-                missing += [str(error)] if self._reads_uploads else []
+                missing += [str(error)] if self._own_tools is None else []
         return uploads, missing
+
+    def _tools(self, announced: Mapping[str, Upload]) -> Sequence[Tool]:
+        """Return the tools of a conversation, whose model is told of its own uploads only."""
+        if self._own_tools is not None:
+            return self._own_tools
+        uploads = _Announced(self.uploads, announced)
+        return [file_reader(Folders([self._project]), self.code_store, uploads, self.locale)]
 
     def _summarise(self, session: Session, message: str, file_context: FileContext | None) -> tuple[str, ...]:
         """Let `summarize`, if there is one, shorten a session that is too long with this question. Return warnings.
@@ -290,10 +311,11 @@ class BAAgentService:
 
     async def _begin(self, session_id: str, history: Sequence[Mapping[str, Any]] | None) -> _Conversation:
         session = await asyncio.to_thread(self._session, session_id, history)
+        uploads: dict[str, Upload] = {}
         agent = Agent(
             session,
             self.model,
-            tools=self._tools,
+            tools=self._tools(uploads),
             extension=SavedCode(self.code_store, session) if self.code_store is not None else None,
             budget=self._budget,
             protocol="json",
@@ -301,7 +323,7 @@ class BAAgentService:
             ids=self._ids,
         )
         agent.loop = run
-        return _Conversation(agent, asyncio.Lock(), {})
+        return _Conversation(agent, asyncio.Lock(), uploads)
 
     def _session(self, session_id: str, history: Sequence[Mapping[str, Any]] | None = None) -> Session:
         """Open the session of a conversation; a new one begins with the history."""

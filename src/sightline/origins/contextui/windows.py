@@ -48,9 +48,9 @@ class _WindowItems(WindowLog):
         super().__init__(context.journal)
         self._context = context
 
-    def catch_up(self) -> None:
+    def catch_up(self, *, own: bool = True) -> None:
         with self._context.lock:
-            super().catch_up()
+            super().catch_up(own=own)
 
     def write(self, *notes: WindowNote, if_unchanged: bool = False) -> int:  # noqa: ARG002 - one process writes a context
         with self._context.lock:

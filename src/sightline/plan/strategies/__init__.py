@@ -1,8 +1,11 @@
 """The strategies, found by name: ours, those of installed packages, and pipes of several."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +24,45 @@ STRATEGIES = {"focus": "Focus", "sliding": "Sliding", "summary": "Summary", "ent
 GROUP = "sightline.strategies"
 """The entry point group in which a package offers strategies of its own: a name, and a class or a function that makes
 one from keyword arguments."""
+
+
+_loaded: dict[str, Any] = {}  # the strategies in files of projects, by the path under which a project names each
+
+
+def load_file(project: str | Path, file: str) -> None:
+    """Let `strategy` find the strategy in a Python file of a project, by the path under which the project names it.
+
+    This runs the file: ask the user first. Of several strategies in it the last counts.
+
+    Raises:
+        BadInput: there is no such file, it fails, or it has no strategy.
+    """
+    path = Path(project) / file
+    module_name = f"sightline_strategy_{path.stem}"
+    spec = spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise BadInput(f"no file {str(path)!r}")
+    module = module_from_spec(spec)
+    sys.modules[module_name] = module  # because type hints are looked up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a file may raise anything when it is run
+        raise BadInput(f"{path} cannot be loaded: {error!r}") from error
+    own = [member for member in vars(module).values() if isinstance(member, type) and member.__module__ == module_name]
+    kinds = [kind for kind in own if callable(getattr(kind, "plan", None)) and hasattr(kind, "name")]
+    if not kinds:
+        raise BadInput(f"{path} defines no strategy: a class with a name and a method plan(view)")
+    _loaded[file] = kinds[-1]
+
+
+def files_of(name: str | Sequence[str]) -> list[str]:
+    """The files of a project that a strategy or a pipe needs, as the project names them."""
+    return [stage for stage in ((name,) if isinstance(name, str) else name) if stage.endswith(".py")]
+
+
+def is_known(name: str) -> bool:
+    """Whether `strategy` finds a strategy of this name now; one in a file is found when the file was loaded."""
+    return name in _loaded or (not files_of(name) and name in names())
 
 
 def strategy(name: str | Sequence[str], config: Mapping[str, Any] | None = None) -> Planner:
@@ -89,6 +131,13 @@ def _choices(name: str) -> Iterator[str]:
 
 def kind_of(name: str) -> Any:
     """The class or function that makes strategies of this name. Raises BadInput."""
+    if name in _loaded:
+        return _loaded[name]
+    if files_of(name):
+        raise BadInput(
+            f"strategy {name!r} is code of its project, which has not been loaded: `sightline chat` there asks whether "
+            f"you allow it; a program calls sightline.plan.strategies.load_file(project, {name!r})"
+        )
     if name in STRATEGIES:
         return getattr(import_module(f"sightline.plan.strategies.{name}"), STRATEGIES[name])
     if not (offers := [offer for offer in installed() if offer.name == name]):

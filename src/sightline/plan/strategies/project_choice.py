@@ -5,6 +5,7 @@ The first of these files that names one counts. If none does, it is `focus`.
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.plan.pipe import check_names
-from sightline.plan.strategies import config_schema, names, strategy
+from sightline.plan.strategies import config_schema, files_of, is_known, names, strategy
 from sightline.values.decoders import decode_json
 from sightline.values.settings import strategy_name
 
@@ -60,6 +61,27 @@ def chosen(project: str | Path = ".") -> Choice:
         if file.is_file() and (choice := _read(file)) is not None:
             return choice
     return Choice(DEFAULT, {})
+
+
+def strategy_files(project: str | Path = ".") -> list[str]:
+    """The Python files of a project that its choice names; none if it cannot be read: who needs it is told why."""
+    with suppress(BadInput):
+        return files_of(chosen(project).name)
+    return []
+
+
+def shared_apps(project: str | Path = ".") -> frozenset[str]:
+    """The apps of which all sessions of a project share one window: `[tools] shared` in its `sightline.toml`.
+
+    Raises:
+        BadInput: the file cannot be read, or has no names there.
+    """
+    file = Path(project) / FILES[0]
+    tools = _toml(file).get("tools") if file.is_file() else None
+    shared = tools.get("shared", []) if isinstance(tools, Mapping) else []
+    if not isinstance(shared, list) or not all(isinstance(name, str) for name in shared):
+        raise BadInput(f'{file}: tools.shared are names of apps, such as ["notebook"], not {shared!r}')
+    return frozenset(shared)
 
 
 def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
@@ -115,7 +137,8 @@ def _join(stages: Sequence[Choice], where: str, key: str) -> Choice:
     configs = {str(stage.name): stage.config for stage in stages if stage.config}
     pipe_names = tuple(str(stage.name) for stage in stages)
     try:
-        strategy(pipe_names, configs)
+        if all(map(is_known, pipe_names)):
+            strategy(pipe_names, configs)
     except BadInput as error:
         raise BadInput(f"{where}: {key}: {error}") from error
     return Choice(pipe_names, configs, where, next(filter(None, (stage.task_goal for stage in stages)), ""))
@@ -218,12 +241,18 @@ def _check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) ->
 
 
 def _check_choice(name: Any, config: Any, where: str, key: str, ids: Mapping[str, str] | None = None) -> Choice:
-    """The choice, after checking that the strategy exists and takes this configuration."""
+    """The choice, after checking that the strategy exists and takes this configuration.
+
+    One in a file of the project is checked when the file was loaded: only who may run it can know.
+    """
     ids = ids or {}
-    if not isinstance(name, str) or (name not in ids and name not in names()):
-        raise BadInput(f"{where}: {key} is {name!r}; choose one of {', '.join([*ids, *names()])}")
+    if not isinstance(name, str) or not (name in ids or is_known(name) or files_of(name)):
+        there = ", ".join([*ids, *names()])
+        raise BadInput(f"{where}: {key} is {name!r}; choose one of {there}, or a file such as my_strategy.py")
     if config is not None and not isinstance(config, Mapping):
         raise BadInput(f"{where}: config is an object, not {config!r}")
+    if files_of(name) and not is_known(name):
+        return Choice(name, dict(config or {}), where)
     try:
         strategy(ids.get(name, name), config)
     except BadInput as error:
