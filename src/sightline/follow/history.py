@@ -38,6 +38,7 @@ from sightline.log import entries, retry_on_conflict
 from sightline.log.annotations import HistoryNote
 from sightline.plan import Budget
 from sightline.session import accept
+from sightline.session.lookups import read_answers
 from sightline.session.session import Session
 from sightline.values.decoders import convert
 from sightline.values.items import Blob, Call, Message, Part, Text, Usage
@@ -189,6 +190,24 @@ class History:
     def knows(self, messages: Sequence[Any]) -> bool:
         """Whether a list that begins with these messages was given before."""
         return bool(messages) and link(messages, self._read(messages, 0), START)[-1].chain in self._places
+
+    @locked
+    def chains(self, messages: Sequence[Any], after: bytes = START) -> list[bytes]:
+        """Return the digests of the lists that end with each of these messages, which follow a list of this digest."""
+        return [seen.chain for seen in link(messages, self._read(messages, 0), after)]
+
+    @locked
+    def has(self, chain: bytes, reply: Sequence[Part] | None = None) -> bool:
+        """Whether the log has a list by its digest and, where one is given, a reply to it that says this."""
+        if reply is None or chain not in self._places:
+            return chain in self._places
+        key = reply_key(chain, reply)
+        return key in self._replies or any(
+            reply_key(chain, said) == key
+            for place in self._places[chain]
+            if place.item
+            for said in read_answers(self.session.log, place.item)
+        )
 
     @locked
     def begin_again(self, summary: str, budget: Budget) -> None:
