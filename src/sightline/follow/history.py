@@ -9,6 +9,7 @@ The file is longer than others, because following, branching and replies work on
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from threading import RLock
 from typing import Any
 
@@ -257,11 +258,10 @@ class History:
     def close(self, *, with_first: bool = True) -> None:
         """Close the session of the list and, `with_first`, the one that was passed in."""
         self.session = self._first
-        for session in self._others.values():
-            session.close()
-        self._others.clear()
-        if with_first:
-            self._first.close()
+        with ExitStack() as stack:  # each, also after one that cannot be closed well
+            for session in [*self._others.values(), *([self._first] if with_first else [])]:
+                stack.callback(session.close)
+            self._others.clear()
 
     # ------------------------------------------------------------------ the list
 

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from sightline.apps.registry import SHIPPED
+from sightline.errors import StoreError
 from sightline.follow.model_request import FORMATS
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
@@ -23,7 +24,7 @@ from sightline.server.callers import Callers, OneToken
 from sightline.server.config import Config
 from sightline.server.destinations import read_door
 from sightline.server.events import Relay
-from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
+from sightline.server.metrics import PATH_PATTERN, Measure, Metrics, logger
 from sightline.server.proxy import Proxy
 from sightline.server.rest import LARGER, OPERATIONS, rest_routes
 from sightline.server.rest_operation import METHODS, failed
@@ -159,7 +160,10 @@ def unguarded_app(
                 relay.leave(sessions.hub)
             sessions.hub.close()
             await proxy.close()
-            turns.close()
+            try:
+                await asyncio.to_thread(turns.close)
+            except StoreError as error:  # the others are closed all the same
+                logger.warning("a session did not close well: %s", error)
             await sessions.close()
 
     routes = [

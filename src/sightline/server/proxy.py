@@ -113,8 +113,8 @@ class Proxy:
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await self._pass_unread(call, body)
         call.names.add(model_request.name)
-        is_full = self._spool is not None and self._spool.is_full
-        if not (self.require_log or is_full) and await self._passes(model_request):
+        is_kept = not self.require_log and (self._spool is None or not self._spool.refuses)
+        if is_kept and await self._passes(model_request):
             return await call.answer(model_request, None)
         try:
             prepared = await self.log_request(model_request, call.names)
@@ -176,6 +176,8 @@ class Proxy:
                 await self.spool(LateCall(model_request))
             raise
         self._is_kept = True
+        if self._spool is not None and self._spool.refuses:
+            self._spool.note_logged()
         self._recent.keep(model_request, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
@@ -233,7 +235,7 @@ class Proxy:
                 if call.reply is not None:
                     self.report(prepared, call.reply, item, stopped=call.stopped)
         if logged:
-            _log.warning("%d calls were brought in that waited in %s", len(logged), spool.place)
+            _log.warning("calls that waited in %s and are logged now: %d", spool.place, len(logged))
 
     def begin_log(self, model_request: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""

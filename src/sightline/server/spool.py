@@ -28,6 +28,7 @@ from sightline.log.stores.disk import OsDisk
 
 SPOOL_BYTES = 256 * 1024 * 1024
 _FOLDER, _SUFFIX = "spool", ".jsonl"
+_FOR_ANSWERS = 8  # one of so many parts of the room is for answers to requests that have gone up
 _PAUSE = 2.0  # seconds after an attempt that failed in which the database is not asked again
 _DIGEST = 16  # bytes of a digest
 _log = logging.getLogger("sightline.server")
@@ -72,6 +73,11 @@ class _Last(NamedTuple):
     fields: bytes  # a digest
 
 
+def has_waiting(root: Path) -> bool:
+    """Whether calls wait in any spool below the folder of all that is kept."""
+    return next((root / _FOLDER).glob(f"*/*/*{_SUFFIX}"), None) is not None
+
+
 class Spool:
     """The calls of one server and tenant that wait for their database. May be used by several threads."""
 
@@ -92,7 +98,8 @@ class Spool:
         self._last: dict[str, _Last] = {}
         self._failed_at = -_PAUSE
         self._refused: set[Path] = set()  # that could not be logged although the database was there
-        self.is_full = False
+        self._is_full = False  # a request had no room, and nothing was brought in since
+        self.refuses = False  # the last call was not kept
         self.waits = next(self._home.glob(f"*/*{_SUFFIX}"), None) is not None
 
     @property
@@ -103,17 +110,21 @@ class Spool:
     def put(self, call: LateCall) -> None:
         """Keep a call. It is on the disk when this returns. Raises SpoolFull, Unwritable."""
         with self._lock:
+            self.refuses = True
             try:
                 self._put(call)
             except (OSError, Locked) as error:
                 raise Unwritable(self.place, str(error)) from error
+            self.refuses = False
 
     def _put(self, call: LateCall) -> None:
         self._take_folder()
         request, last = call.request, self._last.get(call.request.name, _Last([], b""))
         line, current = _encode(call, last)
-        if self.bytes + len(line) > self.most_bytes:
-            self.is_full = True
+        is_request = call.reply is None
+        most = self.most_bytes - (self.most_bytes // _FOR_ANSWERS if is_request else 0)
+        if self.bytes + len(line) > most or (is_request and self._is_full):
+            self._is_full = True
             raise SpoolFull(self.most_bytes)
         path = self._files.get(request.name) or self._own / f"{time.time_ns()}-{request.name}{_SUFFIX}"
         with closing(OsDisk().open(path)) as file:
@@ -128,6 +139,12 @@ class Spool:
         self._files[request.name], self._last[request.name] = path, current
         self._count(len(line))
         self.waits = True
+
+    def note_logged(self) -> None:
+        """Take more again, since the database is there."""
+        with self._lock:
+            if not self.waits:
+                self._is_full = self.refuses = False
 
     def bring_in(self, log: Log) -> None:
         """Have everything logged that waits, the oldest conversation first. What is logged is no longer kept here.
@@ -169,7 +186,7 @@ class Spool:
             self._last.pop(name, None)
             if path.parent == self._own:
                 self._count(-size)
-            self.is_full = False
+            self._is_full = self.refuses = False
         self._look()
 
     def _look(self) -> None:
