@@ -313,7 +313,7 @@ def test_each_tenant_has_a_spool_of_its_own(
 ) -> None:
     """What waits when the server ends is brought in by the next one, without a request of the tenant."""
     monkeypatch.setattr("sightline.server.spool._PAUSE", 0.0)
-    monkeypatch.setattr("sightline.server.proxy._BRING_SECONDS", 0.01)
+    monkeypatch.setattr("sightline.server.late_log._BRING_SECONDS", 0.01)
     with Tenancy(tmp_path, postgres, servers=0) as tenancy:
         first = tenancy.start(tmp_path / "machine")
         for name in ("acme", "globex"):

@@ -3,7 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -293,6 +293,10 @@ class ConversationNames:
         self._replied: OrderedDict[str, str] = OrderedDict()  # id of a reply at its provider → its conversation
         self._begun_again: OrderedDict[str, str] = OrderedDict()  # name by its opening → conversation that has it
         self._finds = [Lock() for _ in range(_LOCKS)]  # by session of an agent
+
+    def history(self, request: ModelRequest) -> AbstractContextManager[History]:
+        """The history of the conversation that a request is named for. Others wait until the block ends."""
+        return self._conversations[request.format.provider].use(request.name)
 
     def find(self, request: ModelRequest) -> ModelRequest:
         """Return a request with the name of the session that has its conversation. It may read other logs.

@@ -188,27 +188,19 @@ class History:
         return self.session.items.text(reply.item) if reply and self._has(reply) else ""
 
     @locked
-    def knows(self, messages: Sequence[Any]) -> bool:
-        """Whether a list that begins with these messages was given before."""
-        return bool(messages) and link(messages, self._read(messages, 0), START)[-1].chain in self._places
-
-    @locked
-    def chains(self, messages: Sequence[Any], after: bytes = START) -> list[bytes]:
-        """Return the digests of the lists that end with each of these messages, which follow a list of this digest."""
-        return [seen.chain for seen in link(messages, self._read(messages, 0), after)]
-
-    @locked
-    def has(self, chain: bytes, reply: Sequence[Part] | None = None) -> bool:
-        """Whether the log has a list by its digest and, where one is given, a reply to it that says this."""
+    def knows(self, messages: Sequence[Any], reply: Sequence[Part] | None = None) -> bool:
+        """Whether a list that begins with these messages was given before and, with a `reply`, was answered so."""
+        if not messages:
+            return False
+        same = self._count_same(messages)
+        chain = self._seen[same - 1].chain if same else START
+        new = link(messages[same:], self._read(messages, same), chain)
+        chain = new[-1].chain if new else chain
         if reply is None or chain not in self._places:
             return chain in self._places
-        key = reply_key(chain, reply)
-        return key in self._replies or any(
-            reply_key(chain, said) == key
-            for place in self._places[chain]
-            if place.item
-            for said in read_answers(self.session.log, place.item)
-        )
+        key, items = reply_key(chain, reply), {place.item for place in self._places[chain] if place.item}
+        answers = (said for item in items for said in read_answers(self.session.log, item))
+        return key in self._replies or any(reply_key(chain, said) == key for said in answers)
 
     @locked
     def begin_again(self, summary: str, budget: Budget) -> None:

@@ -46,14 +46,14 @@ def prepare_anew(turns: Turns, request: ModelRequest, *, passed: bool) -> Prepar
 
 def log_late(turns: Turns, calls: Sequence[LateCall]) -> Iterator[LoggedCall]:
     """Log calls of one program in their order, and yield those that the log had not. Raises as `Turns.prepare`."""
-    lists: dict[str, _KnownList] = {}
+    names: set[str] = set()
     for call in _without_repeated(calls):
         request = turns.names.find(call.request)
-        with turns.history(request) as history:
-            if request.name not in lists:
+        with turns.names.history(request) as history:
+            if request.name not in names:
                 history.refresh()  # others may have written to it since this process did
-            current = lists[request.name] = _KnownList.of(history, request, lists.get(request.name))
-            if _has(history, current, call):
+            names.add(request.name)
+            if _has(history, call):
                 continue
             logged = _log(turns, request, call)
         yield logged
@@ -68,32 +68,14 @@ def _log(turns: Turns, request: ModelRequest, call: LateCall) -> LoggedCall:
     return LoggedCall(call, prepared, item)
 
 
-class _KnownList(NamedTuple):
-    """The list of a request, and the digests of the lists that end with each of its messages."""
-
-    messages: Sequence[bytes]
-    chains: list[bytes]
-
-    @classmethod
-    def of(cls, history: History, request: ModelRequest, before: "_KnownList | None") -> "_KnownList":
-        """Read what is new in a list: most of it is that of the call before."""
-        messages, same = request.messages, 0
-        if before is not None:
-            pairs = zip(before.messages, messages, strict=False)
-            same = next((at for at, (one, other) in enumerate(pairs) if one != other), -1)
-            same = min(len(before.messages), len(messages)) if same < 0 else same
-        chains = before.chains[:same] if before is not None else []
-        return cls(messages, [*chains, *history.chains(messages[same:], *chains[-1:])])
-
-
-def _has(history: History, current: _KnownList, call: LateCall) -> bool:
+def _has(history: History, call: LateCall) -> bool:
     """Whether the log has the list of a call and its reply."""
     request = call.request
     if request.kept_upstream:  # its list has no beginning here, but its reply has an id
         reply_id = str((call.reply or {}).get("id") or "")
         return bool(reply_id) and request.own_id(reply_id) in history.reply_ids
     parts = None if call.reply is None else read_reply(call.visible or call.reply).parts
-    return history.has(current.chains[-1], parts)
+    return history.knows(request.messages, parts)
 
 
 def _without_repeated(calls: Sequence[LateCall]) -> list[LateCall]:

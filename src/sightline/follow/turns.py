@@ -6,7 +6,7 @@ Everything here runs in threads, for one conversation one thing after another.
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from math import floor
 from pathlib import Path
@@ -195,10 +195,6 @@ class Turns:
         """Have a conversation closed while the block runs. Gives False, and closes nothing, if it is used now."""
         with ExitStack() as stack:
             yield all(stack.enter_context(conversations.closed(name)) for conversations in self._conversations.values())
-
-    def history(self, request: ModelRequest) -> AbstractContextManager[History]:
-        """The history of the conversation that a request is named for. Others wait until the block ends."""
-        return self._conversations[request.format.provider].use(request.name)
 
     def passes(self, request: ModelRequest) -> bool:
         """Whether a request certainly fits and is forwarded unchanged, so that it can be logged afterwards.

@@ -153,7 +153,7 @@ def unguarded_app(
         try:
             if relay is not None:
                 relay.join(sessions.hub, tenant)
-            proxy.begin_bringing()
+            proxy.late_log.begin()
             yield
         finally:
             if relay is not None:

@@ -20,12 +20,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sightline.errors import SightlineError, StoreError
 from sightline.follow.call import AsyncExchange, FollowedCall
-from sightline.follow.late_calls import LateCall, LoggedCall, log_late, prepare_anew
+from sightline.follow.late_calls import LateCall, LoggedCall, prepare_anew
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
 from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
+from sightline.server.late_log import LateLog
 from sightline.server.metrics import PATH_PATTERN, Metrics
 from sightline.server.recent_requests import RecentRequests
 from sightline.server.spool import Spool
@@ -40,7 +41,6 @@ _LOG_SECONDS = 5  # that logging may take when the server stops
 _MOST_LIST = 8_000_000  # bytes of a list of models
 _MOST_WORKERS = 1000  # conversations whose requests wait for each other, those used last
 _WARN_SECONDS = 60.0  # between two warnings that something is not logged
-_BRING_SECONDS = 5.0  # between two attempts to log what waits in the spool
 _RETRY_SECONDS = 10  # after which a client may try again what could not be logged
 _NOT_LOGGED = "its log cannot be written now"
 _TRY_LATER = "try again when the disk or the database is back"
@@ -64,8 +64,7 @@ class Proxy:
     ) -> None:
         """`require_log`: what cannot be logged is refused. `spool`: where it waits else; None: nowhere."""
         self._turns, self._upstream, self._totals, self.require_log = turns, upstream, totals, require_log
-        self._spool = spool
-        self._bringing: asyncio.Task[None] | None = None  # has what waits in the spool logged, as long as anything does
+        self.late_log = LateLog(spool, turns, metrics, self._report_late)
         self._warned_at, self._unwarned = -_WARN_SECONDS, 0  # when it was last said what is not logged, and since then
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
@@ -113,8 +112,7 @@ class Proxy:
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await self._pass_unread(call, body)
         call.names.add(model_request.name)
-        is_kept = not self.require_log and (self._spool is None or not self._spool.refuses)
-        if is_kept and await self._passes(model_request):
+        if not (self.require_log or self.late_log.refuses) and await self._passes(model_request):
             return await call.answer(model_request, None)
         try:
             prepared = await self.log_request(model_request, call.names)
@@ -139,8 +137,8 @@ class Proxy:
             why = "--require-log"
         elif is_away and not await asyncio.to_thread(self._turns.fits_whole, model_request):
             why = "the history is longer than its context window"
-        elif is_away and self._spool is not None:
-            if not (why := await self.spool(LateCall(model_request))):
+        elif is_away and self.late_log.has_spool:
+            if not (why := await self.late_log.keep(LateCall(model_request))):
                 return await call.answer(model_request, None, spooled=True)
         else:
             return await call.pass_on("POST", model_request.body)
@@ -164,7 +162,7 @@ class Proxy:
             return named_request, prepare_anew(self._turns, named_request, passed=passed)
 
         try:
-            await self.bring_in()  # before what goes on from it
+            await self.late_log.bring_in()  # before what goes on from it
             if model_request.kept_upstream and not self._turns.names.name_at_once(model_request):
                 await self._searches.run(lambda: self._turns.names.find(model_request))
             model_request, prepared = await self.run(model_request.name, log)
@@ -173,11 +171,10 @@ class Proxy:
             self._is_kept = False
             self._recent.forget(model_request.name)
             if passed and isinstance(error, _AWAY):  # else it is not decided whether it goes up
-                await self.spool(LateCall(model_request))
+                await self.late_log.keep(LateCall(model_request))
             raise
         self._is_kept = True
-        if self._spool is not None and self._spool.refuses:
-            self._spool.note_logged()
+        self.late_log.note_logged()
         self._recent.keep(model_request, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
@@ -195,47 +192,6 @@ class Proxy:
         more = f" ({self._unwarned:,} since the last warning)" if self._unwarned > 1 else ""
         _log.warning("%s is not logged: %s%s", what, why, more, exc_info=None if is_ours else error)
         self._warned_at, self._unwarned = now, 0
-
-    async def spool(self, late_call: LateCall) -> str:
-        """Keep a call that cannot be logged now until it can be. Return why that is not possible; empty: it is kept."""
-        spool = self._spool
-        if spool is None:
-            return "nothing is kept meanwhile"
-        try:
-            await asyncio.to_thread(spool.put, late_call)
-        except StoreError as error:  # there is no room, or the disk refuses
-            return str(error)
-        self.begin_bringing()
-        return ""
-
-    def begin_bringing(self) -> None:
-        """Have what waits in the spool logged as soon as that is possible."""
-        is_waited = self._bringing is not None and not self._bringing.done()
-        if self._spool is not None and self._spool.waits and not is_waited:
-            self._bringing = asyncio.create_task(self._bring_in_later(self._spool))
-
-    async def _bring_in_later(self, spool: Spool) -> None:
-        while spool.waits:
-            with suppress(StoreError):
-                await self.bring_in()
-            await asyncio.sleep(_BRING_SECONDS if spool.waits else 0)
-
-    async def bring_in(self) -> None:
-        """Log what waits in the spool. Raises StoreError if that is not possible now."""
-        spool = self._spool
-        if spool is None or not spool.waits:
-            return
-        logged: list[LoggedCall] = []
-        try:
-            await asyncio.to_thread(spool.bring_in, lambda calls: logged.extend(log_late(self._turns, calls)))
-        finally:
-            self._metrics.brought_in(len(logged))
-            for call, prepared, item in logged:
-                self._recent.forget(call.request.name)
-                if call.reply is not None:
-                    self.report(prepared, call.reply, item, stopped=call.stopped)
-        if logged:
-            _log.warning("calls that waited in %s and are logged now: %d", spool.place, len(logged))
 
     def begin_log(self, model_request: ModelRequest, names: set[str]) -> "asyncio.Task[Prepared]":
         """Begin to log a request that was sent as it came."""
@@ -264,11 +220,7 @@ class Proxy:
         """Wait a while until everything is logged that was sent."""
         if self._logs:
             await asyncio.wait(self._logs, timeout=_LOG_SECONDS)
-        if self._bringing is not None:
-            self._bringing.cancel()
-            await asyncio.wait([self._bringing])
-        if self._spool is not None:
-            await asyncio.to_thread(self._spool.close)
+        await self.late_log.close()
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
@@ -288,15 +240,15 @@ class Proxy:
             self._hub.publish(Event("sweep", prepared.name, prepared.place.branch, {"reason": prepared.swept}))
         self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"item": item, "stopped": stopped}))
 
+    def _report_late(self, logged: LoggedCall) -> None:
+        self._recent.forget(logged.call.request.name)
+        if logged.call.reply is not None:
+            self.report(logged.prepared, logged.call.reply, logged.item, stopped=logged.call.stopped)
+
     def report_recall(self) -> None:
         """Count a call of the model that our tools made necessary."""
         self._totals.recalled += 1
         self._metrics.recall()
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether what cannot be logged waits until it can be, or is refused."""
-        return self.require_log or self._spool is not None
 
     @property
     def turns(self) -> Turns:
@@ -463,13 +415,13 @@ class _ProxyExchange(AsyncExchange):
                 self._proxy.note_unlogged(f"an answer in {call.name}", call.failure)
         if call.failure is not None and (self._is_away or isinstance(call.failure, _AWAY)):
             late_call = LateCall(call.request, call.replies[-1], call.visible_reply, call.is_stopped)
-            self._unkept = await self._proxy.spool(late_call)
+            self._unkept = await self._proxy.late_log.keep(late_call)
 
     async def next(self) -> httpx2.Response | None:
         """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""
         call, rounds = self.call, self.call.rounds
         unkept = "--require-log" if self._proxy.require_log and call.failure is not None else self._unkept
-        if unkept and self._proxy.keeps_all:
+        if unkept and (self._proxy.require_log or self._proxy.late_log.has_spool):
             why = f"the answer came, and {_NOT_LOGGED} ({unkept}): {_TRY_LATER}"
             return self._model_call.error(503, why, retry_after=_RETRY_SECONDS)
         try:
