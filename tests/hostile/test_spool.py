@@ -6,6 +6,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from postgres_server import PostgresServer
 from sightline import PostgresStores, Session
 from sightline.fleet.database import Database
 from sightline.fleet.errors import Unreachable
+from sightline.log.stores.disk import OsFile
 
 WIRES = ("anthropic", "chat", "responses", "gemini")
 STREAMED = [(wire, stream) for wire in WIRES for stream in (False, True)]
@@ -349,3 +351,25 @@ def test_a_server_may_keep_nothing(tmp_path: Path, stores: PostgresStores) -> No
         assert files(tmp_path) == []
         assert through.totals.unlogged == 2
     assert logged(stores, tmp_path) == [["One", "Answer 1."]]
+
+
+@pytest.mark.slow
+def test_each_line_is_synced_before_the_call_goes_on(
+    tmp_path: Path, stores: PostgresStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request before its answer is shown, and the answer before its end is."""
+    sync, synced = OsFile.sync, list[int]()
+
+    def note(file: OsFile) -> None:
+        sync(file)
+        synced.append(file.size())
+
+    with served(tmp_path, stores) as through:
+        talk = Talk(through, "chat")
+        talk.say("One")
+        monkeypatch.setattr(OsFile, "sync", note)
+        with away(stores):
+            talk.say("Two")
+            [file] = files(tmp_path)
+            ends = list(accumulate(len(line) for line in file.read_bytes().splitlines(keepends=True)))
+            assert synced == ends
