@@ -7,7 +7,7 @@ from through_proxy import Talk, Through
 from upstream_script import answer
 
 from postgres_server import PostgresServer
-from sightline import PostgresStores
+from sightline import PostgresStores, Session
 
 
 @pytest.fixture
@@ -20,8 +20,11 @@ def own() -> "PostgresServer":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("requires", [False, True])
-def test_what_happens_while_the_database_is_away(requires: bool, own: PostgresServer, tmp_path: Path) -> None:
-    """Short calls pass and are counted, or are refused; a history over its window is refused in any case."""
+def test_what_happens_while_the_database_is_away(
+    requires: bool, own: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short calls pass, are counted and wait on the disk, or are refused; a history over its window always is."""
+    monkeypatch.setattr("sightline.server.spool._PAUSE", 0.0)
     stores = PostgresStores(own.url())
     with Through(tmp_path, lambda _: answer("Yes."), window=30_000) as through:
         through.server.stop()  # type: ignore[union-attr]
@@ -35,6 +38,8 @@ def test_what_happens_while_the_database_is_away(requires: bool, own: PostgresSe
         assert short.status_code == (503 if requires else 200)
         assert (short.headers.get("retry-after") == "10") == requires
         assert through.totals.unlogged == 1
+        waiting = [*(tmp_path / "logs" / "spool").rglob("*.jsonl")]
+        assert len(waiting) == (0 if requires else 1)
         asked = len(through.upstream.asked)
         for number in range(1_500):
             talk.list.append({"role": "assistant", "content": f"Valve {number} opens, as on the day before."})
@@ -46,7 +51,11 @@ def test_what_happens_while_the_database_is_away(requires: bool, own: PostgresSe
         del talk.list[3:]
         again = through.post("chat", talk.body())
         assert (again.status_code, again.json()["choices"][0]["message"]["content"]) == (200, "Yes.")
+        assert not any(file.exists() for file in waiting)
         through.server.stop()  # type: ignore[union-attr]
         through.server = None
-    assert len(stores.sessions()) == 1
+    [name] = stores.sessions()
+    with Session.inspect(name, tmp_path, stores=stores, branch="") as session:
+        texts = [session.items.text(item.id) for item in session.items]
+    assert texts == ["Hello", "Yes.", "Are you there?", "Yes."]
     stores.close()

@@ -36,7 +36,9 @@ class Server(uvicorn.Server):
         assert self._ready.wait(30), "the server did not start"
 
     def stop(self) -> None:
-        """End the server and its thread."""
+        """End the server and its thread. A second call does nothing."""
+        if not self._thread.is_alive():
+            return
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(30)
         assert not self._thread.is_alive(), "the server did not stop"

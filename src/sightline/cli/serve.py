@@ -33,6 +33,7 @@ from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import Token, find_token, is_loopback, make_token
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.safety import PATH_PREFIX, opens_models
+from sightline.server.spool import SPOOL_BYTES
 from sightline.server.systemd import given_sockets, notify
 
 if TYPE_CHECKING:
@@ -120,6 +121,14 @@ def _with_options(command: Any) -> Any:
     is_flag=True,
     help="Refuse what cannot be logged (503) instead of passing it on.",
 )
+@click.option(
+    "--spool",
+    default=SPOOL_BYTES >> 20,
+    show_default=True,
+    metavar="MEGABYTES",
+    type=click.IntRange(0, 1 << 20),
+    help="While the database is away, so much of what cannot be logged waits on this disk, for each tenant. 0: none.",
+)
 @shared_options(hidden=True)
 def serve(
     host: str,
@@ -131,6 +140,7 @@ def serve(
     drain: float,
     finish: float,
     require_log: bool,
+    spool: int,
 ) -> None:
     """Stand between agents and their models: keep everything, send what fits, and bring back what the model asks for.
 
@@ -164,7 +174,7 @@ def serve(
     log_as_json()
     work = make_work(here, jobs, find_summarizer(here, summary_model))
     more: dict[str, Any] = {"work": work, "summaries": summary_model is not None, "require_log": require_log}
-    config = replace(config, stores=here.awaited_database, **more)
+    config = replace(config, stores=here.awaited_database, spool_bytes=spool << 20, **more)
     if port and (own := [address for address in config.upstreams.values() if _is_here(address, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
     if port and not sockets and not is_free(host, port):

@@ -33,6 +33,7 @@ from sightline.server.metrics import PATH_PATTERN, Metrics, logger
 from sightline.server.rest_operation import QuotaExceeded
 from sightline.server.safety import refuse
 from sightline.server.sessions import OpenSessions
+from sightline.server.spool import has_waiting
 from sightline.server.uploads import MOST_OF_A_TENANT, UploadRoom, Uploads
 from sightline.server.upstream import Upstream
 from sightline.view.catalog.places import Places
@@ -51,6 +52,7 @@ _FOLDER = "tenants"  # below the folder of all sessions: what is made from a ten
 _PROJECTS = Path("/tenants")  # there need be no such folder: the project of a tenant is a name
 _REMEMBERED = 16 * 1024 * 1024  # bytes of the last requests of one tenant
 _WATCH_SECONDS = 5.0  # after which it is looked at whether the token of a stream is still good
+_BRING_SECONDS = 60.0  # after which it is looked whether calls of tenants wait that nobody asks for now
 _API = "/api/"
 
 
@@ -107,9 +109,12 @@ class _TenantServer:
         self._relay.start()
         await asyncio.to_thread(self._delete_old_folders)
         await asyncio.to_thread(self._room.delete_left)
+        bringing = asyncio.create_task(self._bring_in_left())
         try:
             yield
         finally:
+            bringing.cancel()
+            await asyncio.wait([bringing])
             await self._applications.close()
             await asyncio.to_thread(self._room.close)
             await self._upstream.close()
@@ -148,6 +153,22 @@ class _TenantServer:
                 received.cancel()
 
         return watched
+
+    async def _bring_in_left(self) -> None:
+        """Have the applications open of tenants whose calls wait for the database: each brings in its own."""
+        while True:
+            for key in await asyncio.to_thread(self._find_waiting):
+                with suppress(SightlineError):  # it is tried again
+                    async with self._applications.use(key):
+                        pass
+            await asyncio.sleep(_BRING_SECONDS)
+
+    def _find_waiting(self) -> list[TenantKey]:
+        with suppress(OSError, StoreError):
+            waiting = {folder for folder in self._folder.iterdir() if has_waiting(folder)}
+            keys = [TenantKey(tenant.name, tenant.created) for tenant in self.tenants.list()] if waiting else []
+            return [key for key in keys if self._folder_of(*key) in waiting]
+        return []
 
     # ------------------------------------------------------------------ one tenant
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from sightline.errors import BadInput
+from sightline.errors import BadInput, SightlineError
 from sightline.follow.answer import EventReader, Filter, filter_of, show_error
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import StreamedAnswer, merged, own_calls
@@ -126,8 +126,8 @@ class FollowedCall:
         """Return what the program gets after the last answer, which has this body."""
         if self.is_stopped or not self.replies or (len(self.replies) == 1 and not self._count_calls()[0]):
             return body
-        seen = self._seen()
-        return msgspec.json.encode([seen] if body.lstrip().startswith(b"[") else seen)
+        visible = self.visible_reply
+        return msgspec.json.encode([visible] if body.lstrip().startswith(b"[") else visible)
 
     # ------------------------------------------------------------------ an answer that is streamed
 
@@ -180,7 +180,8 @@ class FollowedCall:
             self._turns.note_answer(self.request, self.prepared, read_reply(reply).usage)
             self.item, self.prepared = self._turns.reply(format_, self.prepared, reply, stopped=stopped)
         except Exception as error:  # a full disk, say
-            _log.warning("an answer in %s is not logged: %s", self.name, error, exc_info=True)
+            is_ours = isinstance(error, SightlineError)  # its message says all
+            _log.warning("an answer in %s is not logged: %s", self.name, error, exc_info=not is_ours)
             self.failure = error
         self._last_item = self.item or self._last_item
 
@@ -217,11 +218,14 @@ class FollowedCall:
             return
         self._is_done = True
         try:
-            self._turns.expect(self.request, self.prepared, self._seen(), self._last_item)
+            self._turns.expect(self.request, self.prepared, self.visible_reply, self._last_item)
         except Exception as error:  # then it is a branch when it comes back
-            _log.warning("an answer in %s will not be known again: %s", self.name, error, exc_info=True)
+            is_ours = isinstance(error, SightlineError)
+            _log.warning("an answer in %s will not be known again: %s", self.name, error, exc_info=not is_ours)
 
-    def _seen(self) -> Json:
+    @property
+    def visible_reply(self) -> Json:
+        """Return the answer as the program gets it."""
         return merged(self.request.format.wire, self.replies, self._own)
 
     def _offered(self) -> bytes:

@@ -1,8 +1,9 @@
 """The histories of several conversations, found by name: each has a session of its own, which is opened when needed."""
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 
 from sightline.apps.window import WindowStyle, window_tools
 from sightline.compaction.prompt import summary_in
-from sightline.errors import BadInput, BadSessionId, SessionNotFound
+from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
 from sightline.follow.history import History
 from sightline.follow.model_request import STEM, ModelRequest, name_of
 from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
@@ -32,6 +33,7 @@ Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Sessio
 """Where conversations are kept: a project's folder, stores, a function that opens a session by its id, or one session
 for one conversation."""
 
+_log = logging.getLogger("sightline.follow")
 _MOST_OPEN = 64  # sessions whose files are open at once
 _MOST_HELD = 256 * 1024 * 1024  # bytes of messages that open histories hold, to know them again
 
@@ -145,7 +147,10 @@ class Conversations:
                 entry.held = entry.history.held if entry.history is not None else 0
                 oldest = self._take_oldest()
             for oldest_entry in oldest:  # not inside the lock, because closing takes a while
-                self._close(oldest_entry)
+                try:
+                    self._close(oldest_entry)
+                except StoreError as error:  # what was said in it is in its log; who uses this one is not to blame
+                    _log.warning("a session did not close well: %s", error)
 
     def session_of(self, name: str) -> Session:
         """Return the session of a conversation, on the branch of the messages that it had last."""
@@ -197,20 +202,27 @@ class Conversations:
     def close(self, owner: object = None) -> None:
         """Close the sessions that were opened here, each when nobody uses it. One that was passed in stays open.
 
-        With an owner, only those that it has used and that no other owner, alive and not closed, has used too.
+        With an owner, only those that it has used and that no other owner, alive and not closed, has used too. One that
+        cannot be closed, on a full disk say, does not keep the others open: its error is raised after that.
         """
         with self._lock:
             taken = [(name, entry) for name, entry in self._entries.items() if owner is None or _is_left(entry, owner)]
             for _, entry in taken:
                 entry.users += 1  # so that no other thread closes it meanwhile
+        errors: list[StoreError] = []
         for name, entry in taken:
             with entry.lock:
-                self._close(entry)
+                try:
+                    self._close(entry)
+                except StoreError as error:
+                    errors.append(error)
                 entry.history = None  # whoever waits for it opens it again
             with self._lock:
                 entry.users -= 1
                 if not entry.users and self._entries.get(name) is entry:
                     del self._entries[name]
+        if errors:
+            raise errors[0]
 
     def _check_only(self, name: str) -> str:
         if name and self._only and name != self._only:
@@ -281,6 +293,10 @@ class ConversationNames:
         self._replied: OrderedDict[str, str] = OrderedDict()  # id of a reply at its provider → its conversation
         self._begun_again: OrderedDict[str, str] = OrderedDict()  # name by its opening → conversation that has it
         self._finds = [Lock() for _ in range(_LOCKS)]  # by session of an agent
+
+    def history(self, request: ModelRequest) -> AbstractContextManager[History]:
+        """The history of the conversation that a request is named for. Others wait until the block ends."""
+        return self._conversations[request.format.provider].use(request.name)
 
     def find(self, request: ModelRequest) -> ModelRequest:
         """Return a request with the name of the session that has its conversation. It may read other logs.

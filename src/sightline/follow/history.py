@@ -9,6 +9,7 @@ The file is longer than others, because following, branching and replies work on
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from threading import RLock
 from typing import Any
 
@@ -38,6 +39,7 @@ from sightline.log import entries, retry_on_conflict
 from sightline.log.annotations import HistoryNote
 from sightline.plan import Budget
 from sightline.session import accept
+from sightline.session.lookups import read_answers
 from sightline.session.session import Session
 from sightline.values.decoders import convert
 from sightline.values.items import Blob, Call, Message, Part, Text, Usage
@@ -186,9 +188,19 @@ class History:
         return self.session.items.text(reply.item) if reply and self._has(reply) else ""
 
     @locked
-    def knows(self, messages: Sequence[Any]) -> bool:
-        """Whether a list that begins with these messages was given before."""
-        return bool(messages) and link(messages, self._read(messages, 0), START)[-1].chain in self._places
+    def knows(self, messages: Sequence[Any], reply: Sequence[Part] | None = None) -> bool:
+        """Whether a list that begins with these messages was given before and, with a `reply`, was answered so."""
+        if not messages:
+            return False
+        same = self._count_same(messages)
+        chain = self._seen[same - 1].chain if same else START
+        new = link(messages[same:], self._read(messages, same), chain)
+        chain = new[-1].chain if new else chain
+        if reply is None or chain not in self._places:
+            return chain in self._places
+        key, items = reply_key(chain, reply), {place.item for place in self._places[chain] if place.item}
+        answers = (said for item in items for said in read_answers(self.session.log, item))
+        return key in self._replies or any(reply_key(chain, said) == key for said in answers)
 
     @locked
     def begin_again(self, summary: str, budget: Budget) -> None:
@@ -238,11 +250,10 @@ class History:
     def close(self, *, with_first: bool = True) -> None:
         """Close the session of the list and, `with_first`, the one that was passed in."""
         self.session = self._first
-        for session in self._others.values():
-            session.close()
-        self._others.clear()
-        if with_first:
-            self._first.close()
+        with ExitStack() as stack:  # each, also after one that cannot be closed well
+            for session in [*self._others.values(), *([self._first] if with_first else [])]:
+                stack.callback(session.close)
+            self._others.clear()
 
     # ------------------------------------------------------------------ the list
 

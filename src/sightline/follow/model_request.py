@@ -9,6 +9,7 @@ from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from secrets import token_bytes
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -85,6 +86,7 @@ class Sender(NamedTuple):
     account: str = ""  # by which accounts are told apart; empty: it shows none
     beta: str = ""  # what is asked of Anthropic besides the usual
     caller: str = ""  # the account in every process; it is not written down as it is, see `ModelRequest.own_id`
+    own_ids: Mapping[str, str] = MappingProxyType({})  # what `own_id` has returned, of a request that was written down
 
 
 class ModelRequest(NamedTuple):
@@ -192,6 +194,8 @@ class ModelRequest(NamedTuple):
 
         It ends with a digest of the caller that only says something to who has both.
         """
+        if kept in self.sender.own_ids:
+            return self.sender.own_ids[kept]
         key = blake2b(kept.encode("utf-8", "surrogatepass"), digest_size=32).digest()
         return f"{kept} {blake2b(self.sender.caller.encode(), digest_size=8, key=key).hexdigest()}"
 

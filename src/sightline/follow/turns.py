@@ -163,8 +163,9 @@ class Turns:
 
     def close(self) -> None:
         """Close all sessions."""
-        for conversations in self._conversations.values():
-            conversations.close()
+        with ExitStack() as stack:  # each, also after one that cannot be closed well
+            for conversations in self._conversations.values():
+                stack.callback(conversations.close)
 
     def know_window(self, model: str, tokens: int) -> None:
         """Say how large the context window of a model is, where somebody knows it. A refusal has told it better."""

@@ -14,21 +14,24 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from sightline.apps.registry import SHIPPED
+from sightline.errors import StoreError
 from sightline.follow.model_request import FORMATS
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
+from sightline.log.stores.session_folder import sightline_home
 from sightline.server.access_token import is_loopback
 from sightline.server.callers import Callers, OneToken
 from sightline.server.config import Config
 from sightline.server.destinations import read_door
 from sightline.server.events import Relay
-from sightline.server.metrics import PATH_PATTERN, Measure, Metrics
+from sightline.server.metrics import PATH_PATTERN, Measure, Metrics, logger
 from sightline.server.proxy import Proxy
 from sightline.server.rest import LARGER, OPERATIONS, rest_routes
 from sightline.server.rest_operation import METHODS, failed
 from sightline.server.safety import Guard, check_address, opens_models
 from sightline.server.sessions import OpenSessions
 from sightline.server.sign_in import SIGN_IN, SignIn
+from sightline.server.spool import Spool
 from sightline.server.totals import Totals
 from sightline.server.uploads import UploadRoom, Uploads
 from sightline.server.upstream import Upstream
@@ -131,7 +134,10 @@ def unguarded_app(
             config.work.want(Job(kind, session, tenant))
 
     turns, totals = Turns(config, want), Totals()
-    proxy = Proxy(turns, upstream, totals, metrics=metrics, hub=sessions.hub, require_log=config.require_log)
+    proxy = Proxy(
+        turns, upstream, totals, metrics=metrics, hub=sessions.hub, require_log=config.require_log,
+        spool=_spool_of(config, metrics),
+    )  # fmt: skip
     sessions.share(proxy.closed)
 
     async def pass_on(request: Request) -> ASGIApp:
@@ -147,13 +153,17 @@ def unguarded_app(
         try:
             if relay is not None:
                 relay.join(sessions.hub, tenant)
+            proxy.late_log.begin()
             yield
         finally:
             if relay is not None:
                 relay.leave(sessions.hub)
             sessions.hub.close()
             await proxy.close()
-            turns.close()
+            try:
+                await asyncio.to_thread(turns.close)
+            except StoreError as error:  # the others are closed all the same
+                logger.warning("a session did not close well: %s", error)
             await sessions.close()
 
     routes = [
@@ -176,6 +186,13 @@ def unguarded_app(
     app.state.totals, app.state.hub, app.state.relay, app.state.sessions = totals, sessions.hub, relay, sessions
     app.state.end_streams, app.state.uploads = sessions.hub.close, uploads
     return app
+
+
+def _spool_of(config: Config, metrics: Metrics) -> Spool | None:
+    """Return where calls wait while the database is away. A disk that takes no session takes no spool either."""
+    if config.stores is None or not config.spool_bytes:
+        return None
+    return Spool(config.root or sightline_home(), config.stores, config.spool_bytes, metrics.spool)
 
 
 def _index_wanter(config: Config) -> Callable[[str], None] | None:

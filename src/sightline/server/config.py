@@ -6,6 +6,7 @@ from pathlib import Path
 from sightline.follow.turns import PROVIDERS, FollowSettings
 from sightline.providers.catalog import price_of as known_price
 from sightline.server.sign_in import SignIn
+from sightline.server.spool import SPOOL_BYTES
 from sightline.server.work import Work
 from sightline.view.costs import PriceOf
 
@@ -37,5 +38,6 @@ class Config(FollowSettings, frozen=True, kw_only=True):
     offered: tuple[Path, ...] = ()  # files and folders whose recordings are offered
     max_body: int = MAX_BODY
     require_log: bool = False  # what cannot be logged is refused; else it is passed on, and counted
+    spool_bytes: int = SPOOL_BYTES  # of it that wait for a database which is away; 0: nothing is kept of it
     timeout: float = 600.0  # seconds that an upstream may say nothing
     work: Work | None = None  # where jobs for the background are put; whoever makes it also starts and closes it

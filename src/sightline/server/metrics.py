@@ -74,9 +74,13 @@ class Metrics:
         )
         self._unlogged = Counter(
             "sightline_unlogged",
-            "Calls of models that passed, and whose request or answer is in no log.",
+            "Calls of models that passed, and whose request or answer could not be logged then.",
             registry=registry,
         )
+        self._brought_in = Counter(
+            "sightline_brought_in", "Calls of them that were logged later, from the spool.", registry=registry
+        )
+        self._spool = Gauge("sightline_spool_bytes", "What waits in spools to be logged.", registry=registry)
         self.open_sessions: Callable[[], int] = open_sessions or (lambda: 0)
         gauge = Gauge("sightline_open_sessions", "Sessions that are open now.", registry=registry)
         gauge.set_function(self.open_sessions)
@@ -112,6 +116,14 @@ class Metrics:
     def unlogged(self) -> None:
         """Count a request or an answer that could not be logged."""
         self._unlogged.inc()
+
+    def spool(self, more: int) -> None:
+        """Count bytes more, or fewer, that wait in a spool."""
+        self._spool.inc(more)
+
+    def brought_in(self, count: int) -> None:
+        """Count calls that were logged from a spool."""
+        self._brought_in.inc(count)
 
     def text(self) -> bytes:
         """Return all counts in the text format of Prometheus."""

@@ -1,7 +1,7 @@
 """One request through the proxy: logged, sent on, its answer passed back and logged before its end is.
 
-As long as everything fits, the agent's own bytes go up. What cannot be logged is passed on as it came: an agent never
-fails because of us where it would not fail without us.
+As long as everything fits, the agent's own bytes go up. What cannot be logged is passed on as it came, and waits in the
+spool where there is one: an agent never fails because of us where it would not fail without us.
 """
 
 import asyncio
@@ -18,15 +18,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sightline.errors import DELETED, SessionNotFound, SightlineError, StoreError, Unwritable
+from sightline.errors import SightlineError, StoreError
 from sightline.follow.call import AsyncExchange, FollowedCall
+from sightline.follow.late_calls import LateCall, LoggedCall, prepare_anew
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
 from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
+from sightline.server.late_log import LateLog
 from sightline.server.metrics import PATH_PATTERN, Metrics
 from sightline.server.recent_requests import RecentRequests
+from sightline.server.spool import Spool
 from sightline.server.totals import Totals
 from sightline.server.upstream import Upstream, passed_back
 from sightline.session.worker import Worker
@@ -41,6 +44,7 @@ _WARN_SECONDS = 60.0  # between two warnings that something is not logged
 _RETRY_SECONDS = 10  # after which a client may try again what could not be logged
 _NOT_LOGGED = "its log cannot be written now"
 _TRY_LATER = "try again when the disk or the database is back"
+_AWAY = (StoreError, OSError)  # errors of a log that cannot be written now, and not of what is to be written
 _log = logging.getLogger("sightline.server")
 
 
@@ -48,10 +52,19 @@ class Proxy:
     """Passes requests for models on, and keeps their conversations."""
 
     def __init__(
-        self, turns: Turns, upstream: Upstream, totals: Totals, *, metrics: Metrics, hub: Hub, require_log: bool = False
+        self,
+        turns: Turns,
+        upstream: Upstream,
+        totals: Totals,
+        *,
+        metrics: Metrics,
+        hub: Hub,
+        require_log: bool = False,
+        spool: Spool | None = None,
     ) -> None:
-        """`require_log`: what cannot be logged is refused."""
+        """`require_log`: what cannot be logged is refused. `spool`: where it waits else; None: nowhere."""
         self._turns, self._upstream, self._totals, self.require_log = turns, upstream, totals, require_log
+        self.late_log = LateLog(spool, turns, metrics, self._report_late)
         self._warned_at, self._unwarned = -_WARN_SECONDS, 0  # when it was last said what is not logged, and since then
         self._metrics, self._hub = metrics, hub
         self._workers: dict[str, Worker] = {}
@@ -99,7 +112,7 @@ class Proxy:
         except Exception:  # whatever it is: the provider says what is wrong with it
             return await self._pass_unread(call, body)
         call.names.add(model_request.name)
-        if not self.require_log and await self._passes(model_request):
+        if not (self.require_log or self.late_log.refuses) and await self._passes(model_request):
             return await call.answer(model_request, None)
         try:
             prepared = await self.log_request(model_request, call.names)
@@ -119,12 +132,18 @@ class Proxy:
 
         One that would have been shortened is refused too: sent whole it would cost many times what was agreed on.
         """
-        is_away = isinstance(error, StoreError | OSError)
-        if self.require_log or (is_away and not await asyncio.to_thread(self._turns.fits_whole, model_request)):
-            why = "--require-log" if self.require_log else "the history is longer than its context window"
-            self._totals.fail(f"{_NOT_LOGGED} ({why})")
-            return _read_response(call.error(503, f"{_NOT_LOGGED} ({why}): {_TRY_LATER}", retry_after=_RETRY_SECONDS))
-        return await call.pass_on("POST", model_request.body)
+        is_away = isinstance(error, _AWAY)
+        if self.require_log:
+            why = "--require-log"
+        elif is_away and not await asyncio.to_thread(self._turns.fits_whole, model_request):
+            why = "the history is longer than its context window"
+        elif is_away and self.late_log.has_spool:
+            if not (why := await self.late_log.keep(LateCall(model_request))):
+                return await call.answer(model_request, None, spooled=True)
+        else:
+            return await call.pass_on("POST", model_request.body)
+        self._totals.fail(f"{_NOT_LOGGED} ({why})")
+        return _read_response(call.error(503, f"{_NOT_LOGGED} ({why}): {_TRY_LATER}", retry_after=_RETRY_SECONDS))
 
     async def _passes(self, model_request: ModelRequest) -> bool:
         if self._turns.asks_database:
@@ -140,16 +159,10 @@ class Proxy:
         def log() -> tuple[ModelRequest, Prepared]:
             named_request = self._turns.names.find(model_request)
             names.add(named_request.name)
-            try:
-                return named_request, self._turns.prepare(named_request, passed=passed)
-            except (Unwritable, SessionNotFound) as error:  # another program has deleted it: it begins anew
-                if isinstance(error, Unwritable) and DELETED not in error.why:
-                    raise
-            with self._turns.closed(named_request.name):
-                pass
-            return named_request, self._turns.prepare(named_request, passed=passed)
+            return named_request, prepare_anew(self._turns, named_request, passed=passed)
 
         try:
+            await self.late_log.bring_in()  # before what goes on from it
             if model_request.kept_upstream and not self._turns.names.name_at_once(model_request):
                 await self._searches.run(lambda: self._turns.names.find(model_request))
             model_request, prepared = await self.run(model_request.name, log)
@@ -157,8 +170,11 @@ class Proxy:
             self.note_unlogged(f"a request of {model_request.name}", error)
             self._is_kept = False
             self._recent.forget(model_request.name)
+            if passed and isinstance(error, _AWAY):  # else it is not decided whether it goes up
+                await self.late_log.keep(LateCall(model_request))
             raise
         self._is_kept = True
+        self.late_log.note_logged()
         self._recent.keep(model_request, None if prepared.composed else prepared.sent)
         if prepared.begins:
             self._hub.publish(Event("session_created", prepared.name))
@@ -204,6 +220,7 @@ class Proxy:
         """Wait a while until everything is logged that was sent."""
         if self._logs:
             await asyncio.wait(self._logs, timeout=_LOG_SECONDS)
+        await self.late_log.close()
 
     async def run(self, name: str, work: Callable[[], R]) -> R:
         """Do something with a conversation, after all that was begun before."""
@@ -222,6 +239,11 @@ class Proxy:
             self._metrics.sweep(prepared.swept)
             self._hub.publish(Event("sweep", prepared.name, prepared.place.branch, {"reason": prepared.swept}))
         self._hub.publish(Event("append", prepared.name, prepared.place.branch, {"item": item, "stopped": stopped}))
+
+    def _report_late(self, logged: LoggedCall) -> None:
+        self._recent.forget(logged.call.request.name)
+        if logged.call.reply is not None:
+            self.report(logged.prepared, logged.call.reply, logged.item, stopped=logged.call.stopped)
 
     def report_recall(self) -> None:
         """Count a call of the model that our tools made necessary."""
@@ -293,13 +315,16 @@ class ModelCall:
         with suppress(msgspec.DecodeError, RecursionError):
             self._proxy.turns.know_models(msgspec.json.decode(body), dict(self._headers))
 
-    async def answer(self, model_request: ModelRequest, prepared: Prepared | None) -> Response:
+    async def answer(
+        self, model_request: ModelRequest, prepared: Prepared | None, *, spooled: bool = False
+    ) -> Response:
         """Call the model, and answer calls of our tools until it answers the client.
 
-        `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that.
+        `prepared`: what is sent, and where it is logged. None: it is sent as it came, and logged after that, unless it
+        is `spooled` because it cannot be.
         """
         call = FollowedCall(self._proxy.turns, model_request, prepared)
-        exchange = _ProxyExchange(self._proxy, self, call)
+        exchange = _ProxyExchange(self._proxy, self, call, spooled=spooled)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
             if not self._has_failed:
@@ -350,10 +375,12 @@ class ModelCall:
 class _ProxyExchange(AsyncExchange):
     """The answer to one request of a client: counted and told as it is logged."""
 
-    def __init__(self, proxy: Proxy, model_call: ModelCall, call: FollowedCall) -> None:
+    def __init__(self, proxy: Proxy, model_call: ModelCall, call: FollowedCall, *, spooled: bool) -> None:
         super().__init__(call, self._send_call)
         self._proxy, self._model_call = proxy, model_call
         self._logging: asyncio.Task[Prepared] | None = None  # of the request, after it was sent
+        self._is_away = self._is_spooled = spooled  # nothing can be logged now, and the request waits in the spool
+        self._unkept = ""  # why an answer is kept nowhere
 
     async def _send_call(self, body: bytes) -> httpx2.Response:
         """Send a call of the model. A request that is not in the log yet is logged from then on."""
@@ -364,30 +391,38 @@ class _ProxyExchange(AsyncExchange):
         return response
 
     def _begin_log(self) -> None:
-        if self._logging is None:
+        if self._logging is None and not self._is_spooled:
             self._logging = self._proxy.begin_log(self.call.request, self._model_call.names)
 
     async def run(self, work: Callable[[], R]) -> R:
         """Do something with the conversation, when the request is in its log and all is done that was begun before."""
         if self.call.prepared is None and self._logging is not None:
-            with suppress(Exception):  # it was said when it happened
+            try:
                 self.call.prepared = await asyncio.shield(self._logging)
+            except Exception as error:  # it was said when it happened
+                self._is_away = isinstance(error, _AWAY)
         return await self._proxy.run(self.call.name, work)
 
     async def log(self, work: Callable[[], None]) -> None:
         """Log an answer, and tell it to those who count and watch."""
         call, count = self.call, len(self.call.replies)
         await self.run(work)
-        if len(call.replies) > count and call.prepared is not None:
+        if len(call.replies) == count:
+            return
+        if call.prepared is not None:
             self._proxy.report(call.prepared, call.replies[-1], call.item, stopped=call.is_stopped)
             if call.failure is not None:
                 self._proxy.note_unlogged(f"an answer in {call.name}", call.failure)
+        if call.failure is not None and (self._is_away or isinstance(call.failure, _AWAY)):
+            late_call = LateCall(call.request, call.replies[-1], call.visible_reply, call.is_stopped)
+            self._unkept = await self._proxy.late_log.keep(late_call)
 
     async def next(self) -> httpx2.Response | None:
         """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""
         call, rounds = self.call, self.call.rounds
-        if self._proxy.require_log and call.failure is not None:
-            why = f"the answer came, and {_NOT_LOGGED} (--require-log): {_TRY_LATER}"
+        unkept = "--require-log" if self._proxy.require_log and call.failure is not None else self._unkept
+        if unkept and (self._proxy.require_log or self._proxy.late_log.has_spool):
+            why = f"the answer came, and {_NOT_LOGGED} ({unkept}): {_TRY_LATER}"
             return self._model_call.error(503, why, retry_after=_RETRY_SECONDS)
         try:
             body = await self.run(call.next_body) if call.goes_on else None

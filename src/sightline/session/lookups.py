@@ -1,6 +1,7 @@
 """What a session looks up in its log: the system prompt in force, unread dialogue, annotations, and everything."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,11 +13,12 @@ from sightline.log.stores import Store
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.sliding import begins_turn
 from sightline.plan.view import Budget, View, said_units
-from sightline.values.items import Item, Kind
+from sightline.values.items import Item, Kind, Part
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.wire.payload import Payload
 
 _NO_LIMIT = 1 << 62
+_OF_MODEL = frozenset({Kind.ASSISTANT, Kind.CALL})
 
 
 class Annotation(NamedTuple):
@@ -61,6 +63,20 @@ def read_unread(journal: Journal) -> list[Item]:
     rows = sorted(questions.union(said)) if questions else []
     answers = rows.index(min(questions)) if questions else 0
     return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
+
+
+def read_answers(journal: Journal, item_id: str) -> Iterator[list[Part]]:
+    """Yield what a model said right after an item, on each branch that has it."""
+    timeline = journal.timeline
+    if (row := timeline.row(item_id)) is None:
+        return
+    for path in map(timeline.path, range(len(timeline.branches))):
+        if not path.holds(timeline.branch[row], row):
+            continue
+        later = timeline.rows_on(path, range(row + 1, len(timeline)))
+        said = takewhile(lambda later_row: timeline.kind[later_row] in _OF_MODEL, later)
+        if parts := [part for said_row in said for part in journal.reader.item(said_row).parts]:
+            yield parts
 
 
 def compose_all(journal: Journal) -> Payload:
