@@ -43,7 +43,7 @@ class Entries(NamedTuple):
 
     def is_empty(self, text: str) -> bool:
         """Whether there are no settings."""
-        return _parse(text).value == {}
+        return not _parse(text).value
 
 
 def settings_file(scope: str, project: str | Path = ".") -> Path:

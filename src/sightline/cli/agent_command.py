@@ -82,5 +82,5 @@ def _is_program(word: str, agent: Agent) -> bool:
     if word == package or word.startswith(f"{package}@"):
         return True
     place = Path(os.path.realpath(shutil.which(word) or word))
-    is_below = place.as_posix().find(f"/{package}/") >= 0
+    is_below = package.startswith("@") and f"/{package}/" in place.as_posix()
     return agent.program in (Path(word).stem, place.stem) or is_below

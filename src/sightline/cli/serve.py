@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import click
 from msgspec.structs import replace
 
+from sightline.adapters.agent_settings import missing_key
 from sightline.cli.addresses import is_every, is_free, outer_address, page_address
-from sightline.cli.agent_command import environment, gemini_without_key, with_address
+from sightline.cli.agent_command import environment, started_agent, with_address
 from sightline.cli.named_apps import apps_option, find_apps
 from sightline.cli.options import Place, Seconds, place, shared_options
 from sightline.cli.phrases import Phrases
@@ -30,6 +31,7 @@ from sightline.errors import BadInput
 from sightline.fleet.event_relay import relay_of
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
 from sightline.plan.strategies.project_choice import chosen
+from sightline.providers.agents import Agent
 from sightline.server.access_token import Token, find_token, is_loopback, make_token
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.safety import PATH_PREFIX, opens_models
@@ -221,7 +223,8 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
-    if settings := gemini_without_key(command, os.environ):
+    started = started_agent(command)
+    if started and (settings := missing_key(started.agent, os.environ)):
         print_text(error_console(), here.words("wrap gemini key", path=settings), "bold")
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
     config = _config(here, "127.0.0.1", options, token.hashed)
@@ -229,7 +232,7 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
         status = _run_child(with_address(command, address, os.environ), environment(address, os.environ))
-    _print_totals(here, totals)
+    _print_totals(here, totals, started.agent if started else None)
     sys.exit(status)
 
 
@@ -363,12 +366,14 @@ def _window_line(words: Phrases, window: "ContextWindow") -> str:
     return words(f"wrap window {window.source}", tokens=window.tokens, model=window.model or "?")
 
 
-def _print_totals(here: Place, totals: "Totals") -> None:
+def _print_totals(here: Place, totals: "Totals", agent: Agent | None = None) -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
         told = words("wrap failed", count=totals.failed, why=totals.failure) if totals.failed else words("wrap nothing")
         print_text(out, told, "bold" if totals.failed else "dim")
+        if agent is not None and agent.settings and not totals.failed:
+            print_text(out, words("wrap setup", title=agent.title, name=agent.name), "dim")
         return
     why = words("wrap unanswered value", count=totals.failed, why=totals.failure)
     unanswered = [("wrap unanswered", why)] if totals.failed else []

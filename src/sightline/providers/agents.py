@@ -22,6 +22,7 @@ class Setting(NamedTuple):
     keys: tuple[str, ...]  # the way to it; in a file of lines there is one
     value: str = "{address}"  # {address} is that of the provider at our server
     within: tuple[str, ...] = ()  # only where there is a value at these keys
+    unless: tuple[str, str] = ("", "")  # not where this key has another value than this one
 
 
 class Anew(NamedTuple):
@@ -45,9 +46,12 @@ class Agent(NamedTuple):
     # How it is reached.
     providers: tuple[str, ...] = ()  # whose protocols it speaks
     options: tuple[str, ...] = ()  # put before its own arguments, because it reads no variable: see `wrap`
-    files: tuple[str, ...] = ()  # its configuration: the first that is there, else the last whose variables are set
+    files: tuple[str, ...] = ()  # its configuration. Those below a variable that is set go before all others; of
+    # several the first that is there, else the last
     settings: tuple[Setting, ...] = ()
-    key: Setting | None = None  # without this it does not ask the address that it is given
+    logins: tuple[str, ...] = ()  # a JSON file with a key for each provider it may ask; it is told no other address
+    key: Setting | None = None  # without this value it does not ask the address that it is given
+    key_files: tuple[str, ...] = ()  # where that is
     # How its requests are recognised.
     user_agent: str = ""  # a word in that header, in small letters
     session: tuple[str, ...] = ()  # headers by which it names its session
@@ -89,7 +93,7 @@ _AGENTS = (
             "supports_websockets=false}}",
         ),
         files=("$CODEX_HOME/config.toml", "~/.codex/config.toml"),
-        settings=(Setting(_OPENAI, ("openai_base_url",)),),
+        settings=(Setting(_OPENAI, ("openai_base_url",), unless=("model_provider", "openai")),),
         user_agent="codex", session=("thread-id", "session-id"),
         elements=("environment_context",),
         openings=(
@@ -105,6 +109,7 @@ _AGENTS = (
         files=("$GEMINI_CLI_HOME/.gemini/.env", "~/.gemini/.env"),
         settings=(Setting(_GEMINI, ("GOOGLE_GEMINI_BASE_URL",)),),
         key=Setting(_GEMINI, ("security", "auth", "selectedType"), "gemini-api-key"),
+        key_files=("$GEMINI_CLI_HOME/.gemini/settings.json", "~/.gemini/settings.json"),
         user_agent="geminicli", elements=("session_context",), openings=(f"This is the Gemini CLI. {_SETTING_UP}",),
         summary="<state_snapshot>", lists=("todos",), compacts="apart",
     ),
@@ -118,9 +123,10 @@ _AGENTS = (
     Agent(
         "opencode", "opencode", "1.18.33", "npm:opencode-ai", "opencode", (_ANTHROPIC, _OPENAI, _GEMINI),
         files=(
-            "$OPENCODE_CONFIG", "$XDG_CONFIG_HOME/opencode/opencode.jsonc", "~/.config/opencode/opencode.jsonc",
-            "~/.config/opencode/opencode.json", "$XDG_CONFIG_HOME/opencode/opencode.json",
+            "$OPENCODE_CONFIG", "$XDG_CONFIG_HOME/opencode/opencode.jsonc", "$XDG_CONFIG_HOME/opencode/opencode.json",
+            "~/.config/opencode/opencode.jsonc", "~/.config/opencode/opencode.json",
         ),
+        logins=("$XDG_DATA_HOME/opencode/auth.json", "~/.local/share/opencode/auth.json"),
         settings=(
             Setting(_ANTHROPIC, ("provider", "anthropic", "options", "baseURL"), "{address}/v1"),
             Setting(_OPENAI, ("provider", "openai", "options", "baseURL")),
