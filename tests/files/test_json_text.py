@@ -99,7 +99,7 @@ def test_comments_stay_and_commas_behind_a_last_value() -> None:
     assert text.value == {"a": 1, "address": "http://x//y"}
     added = text.add((), "b", {"c": 1})
     assert added.value == {**text.value, "b": {"c": 1}}
-    assert added.text.replace(',\n  "b": {\n    "c": 1\n  }', "") == COMMENTED
+    assert added.text.replace('  "b": {\n    "c": 1\n  },\n', "") == COMMENTED
     assert added.remove(("b",)).text == COMMENTED
     with pytest.raises(BadInput):
         JsonText(COMMENTED)

@@ -82,7 +82,7 @@ class SettingsFile:
     def found(self) -> Found:
         """Return which of our entries are in the file."""
         file = self._file(Entries())
-        file.check()
+        file.plain()  # says why, if it cannot be read
         text = _parse(file.text(file.read()))
         commands = {event: str(text.get(*path)) for event, path in places(text)}
         return Found(commands, text.get("disableAllHooks") is True, file.is_unchanged())

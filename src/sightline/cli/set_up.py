@@ -4,6 +4,7 @@ What an agent's configuration is called and where our address belongs is data: s
 """
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -35,6 +36,7 @@ from sightline.values.decoders import decode_json
 
 _FOLDER = "setup"  # in the folder of all sessions: copies of what was changed
 _STATE = "server"
+_SECRET = re.compile(r"""((?:key|token|secret|password)["']?\s*[:=]\s*["']?)[^"',}\s]{3,}""", re.IGNORECASE)
 _SECONDS = 2  # that our server may take to say that it is there
 
 
@@ -184,7 +186,7 @@ class _Job:
         old, new = changed.planned()
         for remark in self._remarks(agent, edit, old):
             print_text(self._out, remark, "yellow")
-        self._state.agents[agent.name] = self._upstreams(agent, edit, edit.without_ours(old or edit.empty, None))
+        self._state.agents[agent.name] = self._upstreams(agent, edit, changed.plain())
         service = find_service(self._command(), self._state.port, os.environ)
         texts = {file: (old, new), **{unit: (_text(unit), text) for unit, text in _files(service).items()}}
         self._show(texts)
@@ -208,7 +210,7 @@ class _Job:
             address = edit.own[setting.provider]
             if choice := edit.other_choice(text or edit.empty, setting):
                 raise BadInput(self._words("other choice", title=agent.title, choice=choice, address=address))
-            if setting not in possible and not edit.is_ours(text or edit.empty):
+            if setting not in possible and not setting.within and not edit.is_ours(text or edit.empty):
                 value = setting.value.format(address=address)
                 yield self._words("not changed", key=".".join(setting.keys), value=value)
         if not possible and not edit.is_ours(text or edit.empty):
@@ -221,7 +223,8 @@ class _Job:
     def _upstreams(self, agent: Agent, edit: Addresses, text: str) -> dict[str, str]:
         """Return where an agent's requests go now. Raises BadInput if another agent's go elsewhere."""
         usual, here = usual_upstreams({}), usual_upstreams(os.environ)
-        earlier = {name: to for name, to in here.items() if to != usual[name]} | edit.earlier(text)
+        shell = {name: to for name, to in here.items() if to != usual[name]}
+        earlier = self._state.agents.get(agent.name, {}) | shell | edit.earlier(text)
         used = {}
         for setting in edit.settings:
             upstream = earlier.get(setting.provider, "")
@@ -248,7 +251,9 @@ class _Job:
             name = printable(str(path))
             lines = unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="", n=2)
             for line in lines:
-                print_text(self._out, printable(line), {"+": "green", "-": "red"}.get(line[:1], ""))
+                print_text(
+                    self._out, _SECRET.sub(r"\1…", printable(line)), {"+": "green", "-": "red"}.get(line[:1], "")
+                )
 
     def _ask(self) -> None:
         if self._yes:

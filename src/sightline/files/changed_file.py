@@ -114,9 +114,9 @@ class ChangedFile:
             self._keep(None)
             return True
 
-    def check(self) -> None:
-        """Raise BadInput if the file cannot be read as what it should be."""
-        self._plain(self.read())
+    def plain(self) -> str:
+        """Return the text without ours."""
+        return self._plain(self.read())
 
     def is_unchanged(self) -> bool:
         """Whether the file is as we wrote it, so that undoing gives back the same bytes."""

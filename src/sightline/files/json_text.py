@@ -12,6 +12,8 @@ _GAP = re.compile(r"[{\[](\s*)")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_LINE_END = re.compile(r"[ \t]*(,?)[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\r?\n)")  # behind a last value
+_COMMA = re.compile(r"\s*,")
 _MOST_DEPTH = 100  # of values in each other: more is no file that people write
 
 Step = str | int
@@ -98,7 +100,12 @@ class JsonText:
             at = outer.items[-1].value.end
             if "\n" not in gap:
                 gap = " " if self._is_spaced else ""
-            new = f",{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
+            own = f"{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
+            if self._comments and "\n" in gap and (rest := _LINE_END.match(self.text, at)):
+                comma = rest[1]  # behind the last value
+                before, after = self.text[:at] + ("" if comma else ","), self.text[rest.end() :]
+                return self._changed(before + rest[0] + own + comma + after)
+            new = f",{own}"
             return self._changed(self.text[:at] + new + self.text[at:])
         indent = self._indent_at(outer.start)
         opening, closing = self.text[outer.start], self.text[outer.end - 1]
@@ -123,7 +130,17 @@ class JsonText:
             start, end = items[at].start, items[at + 1].start
         else:
             start, end = items[at - 1].value.end, items[at].value.end
+            if self._comments:  # that stand between the two stay
+                return self._changed(self._without_last(start, items[at].start, end))
         return self._changed(self.text[:start] + self.text[end:])
+
+    def _without_last(self, before: int, start: int, end: int) -> str:
+        """Return the text without its last value. `before`: the end of the one before, behind which a comma follows."""
+        between = self.text[before:start].rstrip()
+        if comma := _COMMA.match(_blank_comments(self.text), end):
+            return self.text[:before] + between + self.text[comma.end() :]
+        at = before + self._bare[before:start].index(",")
+        return self.text[:at] + self.text[at + 1 : before + len(between)] + self.text[end:]
 
     def _changed(self, text: str) -> "JsonText":
         return JsonText(text, comments=self._comments)
@@ -210,8 +227,11 @@ class JsonText:
 
 def _without_comments(text: str) -> str:
     """Return the text with blanks in the place of comments and of commas behind a last value."""
-    plain = _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0]), text)
-    return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", plain)
+    return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _blank_comments(text))
+
+
+def _blank_comments(text: str) -> str:
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _dumped(value: Any, **options: Any) -> str:
