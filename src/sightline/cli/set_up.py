@@ -85,7 +85,6 @@ def setup(name: str | None, undo: bool, yes: bool, providers: tuple[str, ...], p
     Examples:
       sightline setup
       sightline setup claude
-      sightline setup opencode --provider anthropic --yes
       sightline setup --undo
     """
     here = place()
