@@ -197,3 +197,15 @@ def test_systemd_opens_the_port_at_login(home: Path, run: Run) -> None:
     assert "no longer started" in run("setup", "--undo").output
     assert "--user disable --now sightline.socket" in (home / "told").read_text()
     assert not any(folder.iterdir())
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("pi", False), ("qwen", True)])
+def test_wrap_is_named_where_it_reaches_an_agent(name: str, is_told: bool, home: Path, run: Run) -> None:
+    """In the list, and by `wrap` itself before it starts one that reads its address elsewhere."""
+    (home / "bin").mkdir()
+    program = home / "bin" / name
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    [line] = [line for line in run("setup").output.splitlines() if f"setup {name}`" in line]
+    assert (f"wrap -- {name}" in line) is is_told
+    assert ("own configuration only" in " ".join(run("wrap", "--", name).output.split())) is not is_told

@@ -31,7 +31,6 @@ from sightline.errors import BadInput
 from sightline.fleet.event_relay import relay_of
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
 from sightline.plan.strategies.project_choice import chosen
-from sightline.providers.agents import Agent
 from sightline.server.access_token import Token, find_token, is_loopback, make_token
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.safety import PATH_PREFIX, opens_models
@@ -226,13 +225,17 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     started = started_agent(command)
     if started and (settings := missing_key(started.agent, os.environ)):
         print_text(error_console(), here.words("wrap gemini key", path=settings), "bold")
+    if started and not started.agent.is_told:
+        print_text(
+            error_console(), here.words("wrap setup", title=started.agent.title, name=started.agent.name), "bold"
+        )
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
     config = _config(here, "127.0.0.1", options, token.hashed)
     listener, totals = make_listener(replace(config, stores=here.database))
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
         status = _run_child(with_address(command, address, os.environ), environment(address, os.environ))
-    _print_totals(here, totals, started.agent if started else None)
+    _print_totals(here, totals)
     sys.exit(status)
 
 
@@ -366,14 +369,12 @@ def _window_line(words: Phrases, window: "ContextWindow") -> str:
     return words(f"wrap window {window.source}", tokens=window.tokens, model=window.model or "?")
 
 
-def _print_totals(here: Place, totals: "Totals", agent: Agent | None = None) -> None:
+def _print_totals(here: Place, totals: "Totals") -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
         told = words("wrap failed", count=totals.failed, why=totals.failure) if totals.failed else words("wrap nothing")
         print_text(out, told, "bold" if totals.failed else "dim")
-        if agent is not None and agent.settings and not totals.failed:
-            print_text(out, words("wrap setup", title=agent.title, name=agent.name), "dim")
         return
     why = words("wrap unanswered value", count=totals.failed, why=totals.failure)
     unanswered = [("wrap unanswered", why)] if totals.failed else []

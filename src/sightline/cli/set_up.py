@@ -141,9 +141,9 @@ class _Job:
 
     def _say(self, key: str, one: _Known) -> str:
         address = provider_addresses(self._address())[one.agent.providers[0]]
-        return self._words(
-            key, name=one.agent.name, file=printable(str(one.file)), address=one.address or address
-        )  # fmt: skip
+        wrap = self._words("or wrap", program=one.agent.program) if one.agent.is_told else ""
+        facts = {"name": one.agent.name, "wrap": wrap, "file": printable(str(one.file))}
+        return self._words(key, address=one.address or address, **facts)  # fmt: skip
 
     def _look(self, agent: Agent) -> _Known:
         file = file_of(agent.files, os.environ)

@@ -45,6 +45,7 @@ class Agent(NamedTuple):
     program: str = ""  # its command
     # How it is reached.
     providers: tuple[str, ...] = ()  # whose protocols it speaks
+    is_told: bool = True  # it reads a variable with an address, or options: so `wrap` reaches it
     options: tuple[str, ...] = ()  # put before its own arguments, because it reads no variable: see `wrap`
     files: tuple[str, ...] = ()  # its configuration. Those below a variable that is set go before all others; of
     # several the first that is there, else the last
@@ -137,6 +138,7 @@ _AGENTS = (
     ),
     Agent(
         "pi", "pi", "0.74.2", "npm:@earendil-works/pi-coding-agent", "pi", (_ANTHROPIC, _OPENAI, _GEMINI),
+        is_told=False,
         files=("$PI_CODING_AGENT_DIR/models.json", "~/.pi/agent/models.json"),
         settings=(
             Setting(_ANTHROPIC, ("providers", "anthropic", "baseUrl")),
@@ -177,6 +179,7 @@ _AGENTS = (
     ),
     Agent(
         "cline", "Cline", "3.0.65", "npm:cline", "cline", (_ANTHROPIC, _OPENAI),
+        is_told=False,
         files=("~/.cline/data/settings/providers.json",),
         settings=tuple(
             Setting(provider, ("providers", name, "settings", "baseUrl"), within=("providers", name, "settings"))
@@ -189,6 +192,7 @@ _AGENTS = (
     ),
     Agent(
         "continue", "Continue", "1.5.47", "npm:@continuedev/cli", "cn", (_ANTHROPIC, _OPENAI),
+        is_told=False,
         files=("~/.continue/config.yaml",),
     ),
     Agent("openhands", "OpenHands", results=r"EXECUTION RESULT of \[[^\]\n]{1,200}\]:"),
