@@ -17,7 +17,8 @@ from upstream import Upstream
 from upstream_script import answer
 
 from sightline import Session
-from sightline.cli.agent_command import addresses, gemini_without_key, with_address
+from sightline.adapters.agent_settings import missing_key
+from sightline.cli.agent_command import addresses, started_agent, with_address
 from sightline.cli.options import Place
 from sightline.cli.phrases import Phrases
 from sightline.cli.serve import ProxyOptions, _chosen_economy, _config, _print_totals
@@ -138,7 +139,9 @@ def test_codex_gets_the_address_however_it_is_started(command: list[str], at: in
         ),
         (["gemini"], "{}", True),
         (["gemini"], '{"security": {"auth": {"selectedType": "gemini-api-key"}}}', False),
-        (["gemini"], "// with comments\n{}", False),
+        (["gemini"], "// with comments\n{}", True),
+        (["gemini"], '{"security": {"auth": {"selectedType": "gemini-api-key"}}, // mine\n}', False),
+        (["gemini"], "{ what is this", False),
         (["claude", "gemini"], None, False),
     ],
 )
@@ -150,7 +153,9 @@ def test_gemini_cli_is_told_to_use_a_key(
     path.parent.mkdir()
     if settings is not None:
         path.write_text(settings)
-    assert gemini_without_key(command, {"HOME": str(tmp_path)}) == (path if is_told else None)
+    started = started_agent(command)
+    told = missing_key(started.agent, {"HOME": str(tmp_path)}) if started else None
+    assert told == (path if is_told else None)
 
 
 def test_every_provider_has_an_address_of_its_own() -> None:

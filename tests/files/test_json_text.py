@@ -88,3 +88,25 @@ def test_what_is_no_json_object_is_refused(text: str) -> None:
     """With a reason, never with a traceback."""
     with pytest.raises(BadInput):
         JsonText(text)
+
+
+COMMENTED = '{\n  // "mine": {\n  "a": 1, /* , } */\n  "address": "http://x//y", // last\n}\n'
+
+
+def test_comments_stay_and_commas_behind_a_last_value() -> None:
+    """A member that is added and taken out again leaves every byte as it was; what is within a string is no comment."""
+    text = JsonText(COMMENTED, comments=True)
+    assert text.value == {"a": 1, "address": "http://x//y"}
+    added = text.add((), "b", {"c": 1})
+    assert added.value == {**text.value, "b": {"c": 1}}
+    assert added.text.replace('  "b": {\n    "c": 1\n  },\n', "") == COMMENTED
+    assert added.remove(("b",)).text == COMMENTED
+    with pytest.raises(BadInput):
+        JsonText(COMMENTED)
+
+
+def test_a_comment_in_an_object_without_members_stays() -> None:
+    """What is added stands before it."""
+    added = JsonText("{\n  // nothing yet\n}\n", comments=True).add((), "a", 1)
+    assert added.value == {"a": 1}
+    assert "// nothing yet" in added.text

@@ -19,7 +19,7 @@ TABLES = sorted(
     path.stem for path in TEXTS.glob("*.json") if path.stem != "errors"
 )  # in English they say it themselves
 LOOK_UPS = {"say", "_say", "_SAY", "words", "_words", "meaning", "_failure", "_refused"}
-COMMANDS = ("cli", "chat", "doctor", "hook", "mcp")  # tables that a command's `words` may have
+COMMANDS = ("cli", "chat", "doctor", "hook", "mcp", "setup")  # tables that a command's `words` may have
 COUNTS = {"more names"}  # English counts the rest, Chinese all
 _LEAST = 2  # letters that a pattern of keys has
 

@@ -23,6 +23,7 @@ from sightline.errors import SightlineError
 from sightline.follow.call import FollowedCall
 from sightline.follow.model_request import FORMATS, Format, Json, parse
 from sightline.follow.turns import FollowSettings, Turns
+from sightline.providers.agents import SESSION_HEADERS
 from sightline.values.finish import finish
 from sightline.wire import common
 
@@ -47,7 +48,7 @@ _FIELDS = (  # what is read of a request
     "max_completion_tokens", "max_output_tokens", "previous_response_id", "conversation",
 )  # fmt: skip
 _OWNER = ("user_api_key_hash", "user_api_key_user_id", "user_api_key_team_id")  # who asks a proxy, in the metadata
-_SESSION_HEADERS = ("x-litellm-session-id", "thread-id", "x-claude-code-session-id", "session-id", "x-session-id")
+_SESSION_HEADERS = ("x-litellm-session-id", *SESSION_HEADERS)
 _LOCKS = 64
 _MOST_CALLS = 10_000  # that wait for their answer
 

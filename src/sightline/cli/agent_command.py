@@ -1,4 +1,4 @@
-"""The command that `wrap` runs: which addresses it is told, and how.
+"""The command that `wrap` runs: which agent it starts, which addresses that is told, and how.
 
 Each provider has an address of its own here, so a login can go to no other one, whatever path the agent asks for.
 """
@@ -7,23 +7,33 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
+from sightline.providers.agents import AGENTS, Agent
 
 _LAUNCHERS = frozenset({"npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "env"})
-_MOST_WORDS = 6  # of a launcher, before the arguments of what it starts
 _BEFORE_A_PACKAGE = frozenset({"dlx", "exec", "x", "run", "--"})  # words of a launcher, besides its options
-_CODEX_PACKAGE, _GEMINI_PACKAGE = "@openai/codex", "@google/gemini-cli"
-_GEMINI_KEYS = ("gemini-api-key", "gateway")  # ways of Gemini CLI to log in with which it reads an address
+
+
+class Started(NamedTuple):
+    """A known agent in a command."""
+
+    agent: Agent
+    at: int  # where its own arguments begin
 
 
 def addresses(address: str) -> dict[str, str]:
     """Return the variables from which agents and SDKs read another address than the provider's."""
-    openai = f"{address}/openai/v1"
+    own = provider_addresses(address)
     return {
-        "ANTHROPIC_BASE_URL": f"{address}/anthropic", "OPENAI_BASE_URL": openai, "OPENAI_API_BASE": openai,
-        "GOOGLE_GEMINI_BASE_URL": f"{address}/gemini",
+        "ANTHROPIC_BASE_URL": own["anthropic"], "OPENAI_BASE_URL": own["openai"], "OPENAI_API_BASE": own["openai"],
+        "GOOGLE_GEMINI_BASE_URL": own["gemini"],
     }  # fmt: skip
+
+
+def provider_addresses(address: str) -> dict[str, str]:
+    """Return the address of each provider at a server of ours."""
+    return {"anthropic": f"{address}/anthropic", "openai": f"{address}/openai/v1", "gemini": f"{address}/gemini"}
 
 
 def environment(address: str, variables: Mapping[str, str]) -> dict[str, str]:
@@ -35,65 +45,42 @@ def environment(address: str, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_address(command: Sequence[str], address: str, variables: Mapping[str, str]) -> list[str]:
-    """Return the command with the address among its options, if it is Codex, which reads it only there.
+    """Return the command with the address among its options, if it starts an agent that reads it only there.
 
     Codex uses the key in OPENAI_API_KEY; without one, the login that it keeps itself.
     """
-    if not (at := _after_codex(command)):
+    if (started := started_agent(command)) is None or not started.agent.options:
         return list(command)
     login = 'env_key="OPENAI_API_KEY"' if variables.get("OPENAI_API_KEY") else "requires_openai_auth=true"
-    url = addresses(address)["OPENAI_BASE_URL"]
-    provider = f'{{name="Sightline", base_url="{url}", {login}, wire_api="responses", supports_websockets=false}}'
-    options = ["-c", "model_provider=sightline", "-c", f"model_providers.sightline={provider}"]
-    return [*command[:at], *options, *command[at:]]
+    own = provider_addresses(address) | {"login": login}
+    options = [option.format_map(own) for option in started.agent.options]
+    return [*command[: started.at], *options, *command[started.at :]]
 
 
-def gemini_without_key(command: Sequence[str], variables: Mapping[str, str]) -> Path | None:
-    """Return the settings of Gemini CLI, if this is it and they do not say that it has an API key.
-
-    With the login of a Google account it asks another server of Google, and with none it does not begin.
-    """
-    home = variables.get("GEMINI_CLI_HOME") or variables.get("HOME", "")
-    settings = Path(home) / ".gemini" / "settings.json"
-    if not any(
-        _is_program(word, "gemini", _GEMINI_PACKAGE) for word in command[: _MOST_WORDS if _starts(command) else 1]
-    ):
+def started_agent(command: Sequence[str]) -> Started | None:
+    """Return the known agent that a command starts, be it by a launcher; None: there is none."""
+    if agent := _agent(command[0]):
+        return Started(agent, 1)
+    if Path(command[0]).name not in _LAUNCHERS:
         return None
-    try:
-        chosen = msgspec.json.decode(settings.read_bytes())["security"]["auth"]["selectedType"]
-    except (FileNotFoundError, LookupError, TypeError):
-        chosen = ""
-    except (OSError, msgspec.DecodeError):  # it has comments, say: the choice may be there
-        return None
-    return None if chosen in _GEMINI_KEYS else settings
-
-
-def _starts(command: Sequence[str]) -> bool:
-    return Path(command[0]).name in _LAUNCHERS
-
-
-def _after_codex(command: Sequence[str]) -> int:
-    """Return where Codex's own arguments begin: after it, or what starts it and its name; 0: it is no Codex."""
-    if _is_codex(command[0]):
-        return 1
-    if not _starts(command):
-        return 0
     for at, word in enumerate(command[1:], 1):
-        if _is_codex(word):
-            is_named_again = at + 1 < len(command) and _is_codex(command[at + 1])  # npx -p @openai/codex codex
-            return at + 1 + is_named_again
+        if agent := _agent(word):
+            is_named_again = at + 1 < len(command) and _agent(command[at + 1]) is agent  # npx -p @openai/codex codex
+            return Started(agent, at + 1 + is_named_again)
         if not (word.startswith("-") or "=" in word or word in _BEFORE_A_PACKAGE):
-            return 0
-    return 0
+            return None
+    return None
 
 
-def _is_codex(word: str) -> bool:
-    return _is_program(word, "codex", _CODEX_PACKAGE)
+def _agent(word: str) -> Agent | None:
+    return next((agent for agent in AGENTS.values() if agent.program and _is_program(word, agent)), None)
 
 
-def _is_program(word: str, name: str, package: str) -> bool:
+def _is_program(word: str, agent: Agent) -> bool:
     """Whether a word names a program: by its own name, its package, or a link to it under another name."""
+    package = agent.package.partition(":")[2]
     if word == package or word.startswith(f"{package}@"):
         return True
     place = Path(os.path.realpath(shutil.which(word) or word))
-    return name in (Path(word).stem, place.stem) or package in place.as_posix()
+    is_below = package.startswith("@") and f"/{package}/" in place.as_posix()
+    return agent.program in (Path(word).stem, place.stem) or is_below

@@ -28,6 +28,7 @@ COMMANDS = {
     "report": "report:report",
     "serve": "serve:serve",
     "sessions": "sessions:sessions",
+    "setup": "set_up:setup",
     "store": "store:store",
     "strategies": "strategies:strategies",
     "tenant": "tenant:tenant",
@@ -40,7 +41,7 @@ COMMANDS = {
 }
 """The commands: the module of each and its name there. It is imported when the command is run or described."""
 
-_EXTRAS = {"chat": "chat", **dict.fromkeys(("inspect", "serve", "worker", "wrap"), "server")}
+_EXTRAS = {"chat": "chat", **dict.fromkeys(("inspect", "serve", "setup", "worker", "wrap"), "server")}
 """The extra that has all that a command needs, if it has one."""
 
 INTERRUPTED = 130  # the exit code that a shell expects of a program stopped by Ctrl-C

@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import click
 from msgspec.structs import replace
 
+from sightline.adapters.agent_settings import missing_key
 from sightline.cli.addresses import is_every, is_free, outer_address, page_address
-from sightline.cli.agent_command import environment, gemini_without_key, with_address
+from sightline.cli.agent_command import environment, started_agent, with_address
 from sightline.cli.named_apps import apps_option, find_apps
 from sightline.cli.options import Place, Seconds, place, shared_options
 from sightline.cli.phrases import Phrases
@@ -231,8 +232,13 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
-    if settings := gemini_without_key(command, os.environ):
+    started = started_agent(command)
+    if started and (settings := missing_key(started.agent, os.environ)):
         print_text(error_console(), here.words("wrap gemini key", path=settings), "bold")
+    if started and not started.agent.is_told:
+        print_text(
+            error_console(), here.words("wrap setup", title=started.agent.title, name=started.agent.name), "bold"
+        )
     token = make_token()  # nobody asks for sessions here, but an upstream may need protection
     config = _config(here, "127.0.0.1", options, token.hashed)
     listener, totals = make_listener(replace(config, stores=here.database))

@@ -9,6 +9,11 @@ from sightline.errors import BadInput
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL)
 _GAP = re.compile(r"[{\[](\s*)")
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_LINE_END = re.compile(r"[ \t]*(,?)[ \t]*(?://[^\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\r?\n)")  # behind a last value
+_COMMA = re.compile(r"\s*,")
 _MOST_DEPTH = 100  # of values in each other: more is no file that people write
 
 Step = str | int
@@ -33,13 +38,15 @@ class Item(NamedTuple):
 class JsonText:
     """The text of a JSON object. Each change returns a new one.
 
+    With `comments` it may have them, and commas behind a last value, as many programs take it in their configuration.
     Raises BadInput if it is no JSON, or no object.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, *, comments: bool = False) -> None:
+        self.text, self._comments = text, comments
+        self._bare = _without_comments(text) if comments else text  # places in both are the same
         try:
-            self.value: Any = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse)
+            self.value: Any = json.loads(self._bare.removeprefix("\ufeff"), parse_constant=_refuse)
             self._at = 1 if text.startswith("\ufeff") else 0
             self._root = self._read(0)
         except RecursionError:
@@ -78,7 +85,7 @@ class JsonText:
     def write(self, path: Sequence[Step], written: str) -> "JsonText":
         """Write the text of another value in the place of one that is there."""
         replaced = self._find(path)
-        return JsonText(self.text[: replaced.start] + written + self.text[replaced.end :])
+        return self._changed(self.text[: replaced.start] + written + self.text[replaced.end :])
 
     def replace(self, path: Sequence[Step], value: Any) -> "JsonText":
         """Write another value in the place of one that is there."""
@@ -93,16 +100,23 @@ class JsonText:
             at = outer.items[-1].value.end
             if "\n" not in gap:
                 gap = " " if self._is_spaced else ""
-            new = f",{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
-            return JsonText(self.text[:at] + new + self.text[at:])
+            own = f"{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
+            if self._comments and "\n" in gap and (rest := _LINE_END.match(self.text, at)):
+                comma = rest[1]  # behind the last value
+                before, after = self.text[:at] + ("" if comma else ","), self.text[rest.end() :]
+                return self._changed(before + rest[0] + own + comma + after)
+            new = f",{own}"
+            return self._changed(self.text[:at] + new + self.text[at:])
         indent = self._indent_at(outer.start)
         opening, closing = self.text[outer.start], self.text[outer.end - 1]
+        inside = self.text[outer.start + 1 : outer.end - 1]
         if self._unit is None:
             new = f"{opening}{name}{self._dump(value, outer.start)}{closing}"
         else:
             inner, line = indent + self._unit, self._newline
-            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{line}{indent}{closing}"
-        return JsonText(self.text[: outer.start] + new + self.text[outer.end :])
+            rest = inside if inside.strip() else f"{line}{indent}"  # comments
+            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{rest}{closing}"
+        return self._changed(self.text[: outer.start] + new + self.text[outer.end :])
 
     def remove(self, path: Sequence[Step]) -> "JsonText":
         """Remove the value at a path, with its key and a comma."""
@@ -116,7 +130,20 @@ class JsonText:
             start, end = items[at].start, items[at + 1].start
         else:
             start, end = items[at - 1].value.end, items[at].value.end
-        return JsonText(self.text[:start] + self.text[end:])
+            if self._comments:  # that stand between the two stay
+                return self._changed(self._without_last(start, items[at].start, end))
+        return self._changed(self.text[:start] + self.text[end:])
+
+    def _without_last(self, before: int, start: int, end: int) -> str:
+        """Return the text without its last value. `before`: the end of the one before, behind which a comma follows."""
+        between = self.text[before:start].rstrip()
+        if comma := _COMMA.match(_blank_comments(self.text), end):
+            return self.text[:before] + between + self.text[comma.end() :]
+        at = before + self._bare[before:start].index(",")
+        return self.text[:at] + self.text[at + 1 : before + len(between)] + self.text[end:]
+
+    def _changed(self, text: str) -> "JsonText":
+        return JsonText(text, comments=self._comments)
 
     # ------------------------------------------------------------------ where things stand
 
@@ -133,7 +160,7 @@ class JsonText:
         return max(index for index, item in enumerate(outer.items) if item.key == step)
 
     def _next(self) -> tuple[str, int]:
-        token = _TOKEN.match(self.text, self._at)
+        token = _TOKEN.match(self._bare, self._at)
         assert token is not None, "the text was read as JSON before"
         self._at = token.end()
         return token[1], token.start(1)
@@ -181,12 +208,13 @@ class JsonText:
         return self.text[first.value.start - 1].isspace()
 
     def _gap(self, outer: Value) -> str:
-        gap = _GAP.match(self.text, outer.start)
+        gap = _GAP.match(self._bare, outer.start)
         assert gap is not None, "an object or a list"
-        return gap[1]
+        has_comment = self._comments and "\n" in gap[1]
+        return f"{self._newline}{_indent_in(gap[1])}" if has_comment else gap[1]
 
     def _indent_at(self, place: int) -> str:
-        line = self.text[self.text.rfind("\n", 0, place) + 1 : place]
+        line = self._bare[self._bare.rfind("\n", 0, place) + 1 : place]
         return line[: len(line) - len(line.lstrip())]
 
     def _dump(self, value: Any, place: int, *, indent: str | None = None) -> str:
@@ -195,6 +223,15 @@ class JsonText:
         indent = self._indent_at(place) if indent is None else indent
         text = _dumped(value, indent=self._unit)
         return text.replace("\n", self._newline + indent)
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with blanks in the place of comments and of commas behind a last value."""
+    return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _blank_comments(text))
+
+
+def _blank_comments(text: str) -> str:
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _dumped(value: Any, **options: Any) -> str:

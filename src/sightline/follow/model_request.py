@@ -17,6 +17,7 @@ import msgspec
 from sightline.errors import BadInput
 from sightline.follow.message_list import digest_of
 from sightline.follow.rewritten import is_rewritten, split_rewritten
+from sightline.providers.agents import SESSION_HEADERS
 from sightline.values.decoders import json_decoder, mend_escapes
 from sightline.values.items import Call, Message, Role, plain_text
 from sightline.wire import read_messages
@@ -24,8 +25,6 @@ from sightline.wire.gemini import SILENT_ID, camel, declared
 
 Json = dict[str, Any]
 
-# Headers by which agents name their session, the most specific first.
-_SESSION_HEADERS = ("thread-id", "x-claude-code-session-id", "session-id", "x-session-id", "x-conversation-id")
 _ACCOUNT_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "openai-organization", "openai-project")
 _SECRET = token_bytes(32)  # of this process: digests of credentials mean nothing outside of it
 _HEAD_ROLES = ("system", "developer")
@@ -323,7 +322,7 @@ def check_told_apart(request: ModelRequest) -> None:
 
 def session_of(fields: Json, headers: Mapping[str, str]) -> str:
     """Return the id by which an agent names its session."""
-    if named := next((headers[name] for name in _SESSION_HEADERS if headers.get(name)), ""):
+    if named := next((headers[name] for name in SESSION_HEADERS if headers.get(name)), ""):
         return named
     metadata = fields.get("metadata")
     user = metadata.get("user_id") if isinstance(metadata, dict) else None

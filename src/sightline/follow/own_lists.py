@@ -6,11 +6,11 @@ from typing import Any
 from sightline.errors import SightlineError
 from sightline.follow.model_request import Format, read_all
 from sightline.log import AGENT
+from sightline.providers.agents import LISTS
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind
 
-_KEYS = ("todos", "plan", "newTodos")  # arguments that are all of such a list, in the agents that have one
-_MARKS = tuple(f"{key}{end}".encode() for key in _KEYS for end in ('":', '\\":'))  # also within a text of JSON
+_MARKS = tuple(f"{key}{end}".encode() for key in LISTS for end in ('":', '\\":'))  # also within a text of JSON
 _SHARE = 0.2  # of the window that such a list may have
 
 
@@ -38,7 +38,7 @@ def may_have_list(message: bytes) -> bool:
 def is_list(call: Call) -> bool:
     """Whether a call replaces a list of steps with their states."""
     arguments: Any = call.input
-    steps = [arguments.get(key) for key in _KEYS] if isinstance(arguments, dict) else []
+    steps = [arguments.get(key) for key in LISTS] if isinstance(arguments, dict) else []
     return any(isinstance(step, list) and step and all(_has_state(entry) for entry in step) for step in steps)
 
 

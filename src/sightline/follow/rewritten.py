@@ -13,23 +13,13 @@ from typing import NamedTuple
 import msgspec
 
 from sightline.log import AGENT, Mark, replaced_rows
+from sightline.providers.agents import AGENTS
 from sightline.session.session import Session
 from sightline.values.items import Kind, Message, Role
 
 OUT = "out"
-# One of these is in each request of aider, whatever its mode. See `coders/*_prompts.py` there.
-_SIGNS = (b"*added these files to the chat*", b"I am not sharing any files that you can edit yet.",
-          b"without asking me to add the files to the chat!")  # fmt: skip
-_OPENINGS = (
-    "I have *added these files to the chat*", "These files have been *added these files to the chat*",
-    "I am not sharing any files that you can edit yet.", "Don't try and edit any existing code without asking me",
-    "Here are summaries of some files present in my git repository.",
-    "Here are some READ ONLY files, provided for your reference.",
-)  # fmt: skip
-_REPORTS = ("I updated the files.", "I committed the changes with git hash", "I edited the files myself.",
-            "I didn't see any properly formatted edits in your reply?!")  # fmt: skip
-_EXAMPLES_END = "I switched to a new code base."
-_AGREED = ("Ok.", "Ok, ")  # how the model is made to answer each of these
+_AIDER = AGENTS["aider"].anew
+_SIGNS = tuple(sign.encode() for sign in _AIDER.signs)
 _LONGEST_AGREED = 300  # characters
 _LEAST_RULES = 80  # characters of the system prompt that a question ends with: fewer may be chance
 _SHARE = 0.5  # of the window that what is always whole may have
@@ -66,7 +56,7 @@ def split_rewritten(messages: Sequence[bytes], system: str) -> Rewritten:
     """Split the messages of such a request. `system`: its system prompt, whose end aider repeats after a question."""
     read = [_read(message) for message in messages]
     said, anew = list[bytes](), list[bytes]()
-    examples = next((at + 2 for at, one in enumerate(read) if one.text.startswith(_EXAMPLES_END)), 0)
+    examples = next((at + 2 for at, one in enumerate(read) if one.text.startswith(_AIDER.examples_end)), 0)
     anew += messages[:examples]
     at = examples
     while at < len(messages):
@@ -90,13 +80,13 @@ def _count_rewritten(read: Sequence[_Read], at: int) -> int:
     if one.role != "user":
         return 0
     is_agreed = at + 1 < len(read) and _is_agreed(read[at + 1])
-    if one.text.startswith(_OPENINGS):
+    if one.text.startswith(_AIDER.openings):
         return 1 + is_agreed
     return 2 if not one.is_text and is_agreed else 0  # pictures among the files
 
 
 def _is_agreed(answer: _Read) -> bool:
-    return answer.role == "assistant" and answer.text.startswith(_AGREED) and len(answer.text) <= _LONGEST_AGREED
+    return answer.role == "assistant" and answer.text.startswith(_AIDER.agreed) and len(answer.text) <= _LONGEST_AGREED
 
 
 def _read(message: bytes) -> _Read:
@@ -175,13 +165,13 @@ def let_go_of_reports(session: Session) -> None:
     timeline, path = session.log.timeline, session.log.path
     marks, is_newest = timeline.marked(path), True
     for row in timeline.rows_on(path, timeline.newest_of(Kind.USER)):
-        if timeline.is_by_program(row) or not session.items.text(timeline.id(row)).startswith(_REPORTS):
+        if timeline.is_by_program(row) or not session.items.text(timeline.id(row)).startswith(_AIDER.reports):
             continue
         if row in marks:
             break  # older ones too
         if not is_newest:
             answer = next(timeline.rows_on(path, range(row + 1, len(timeline))), None)
-            is_agreed = answer is not None and session.items.text(timeline.id(answer)) == _AGREED[0]
+            is_agreed = answer is not None and session.items.text(timeline.id(answer)) == _AIDER.agreed[0]
             for one in (row, answer) if is_agreed and answer is not None else (row,):
                 session.items.mark(one, OUT, AGENT)
         is_newest = False

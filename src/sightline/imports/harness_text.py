@@ -5,17 +5,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-_INSERTED = ("system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "environment_context")
-# Texts that a harness puts before, after or between the user's own words.
-_OPENING = re.compile(f"<({'|'.join(_INSERTED)})>")
+from sightline.providers.agents import ELEMENTS, OPENINGS
+
+_OPENING = re.compile(f"<({'|'.join(ELEMENTS)})>")
 _LOOKED_AT = 4_000  # characters in which a command is looked for
-_WRITTEN = re.compile(
-    r"\s*(?:<(?:local-command-|command-(?:name|message|args|contents)|bash-(?:std|input)"
-    r"|ide_(?:opened_file|selection|diagnostics)|system-reminder|task-notification"
-    r"|user-prompt-submit-hook|environment_context|user_instructions|permissions instructions|collaboration_mode"
-    r"|turn_aborted|user_shell_command|subagent_notification|skill>|model_switch|personality_spec|INSTRUCTIONS>)"
-    r"|# AGENTS\.md instructions|\[Request interrupted by user|Caveat: The messages below were generated)"
-)
+_WRITTEN = re.compile(r"\s*(?:" + "|".join([*(f"<{name}" for name in ELEMENTS), *map(re.escape, OPENINGS)]) + ")")
 """How texts begin that coding agents write themselves: reminders, command output, the environment, project rules."""
 
 
@@ -56,7 +50,7 @@ def _pieces(block: Any) -> list[Any]:
 
 def _split_at_reminders(text: str) -> list[str]:
     """The text before the first reminder, that reminder, the text after it, the next reminder, and so on."""
-    last = {name: text.rfind(f"</{name}>") for name in _INSERTED}  # so that one that is not closed is not looked for
+    last = {name: text.rfind(f"</{name}>") for name in ELEMENTS}  # so that one that is not closed is not looked for
     pieces, at = list[str](), 0
     for opening in _OPENING.finditer(text):
         name, start = opening[1], opening.start()

@@ -17,6 +17,7 @@ import httpx2
 
 from sightline.errors import BadInput
 from sightline.follow.model_request import Format, format_at
+from sightline.providers.agents import USER_AGENTS
 from sightline.providers.catalog import CHATGPT, OPENAI_HOST, is_below, is_known_host, key_hosts
 
 _VERSION = "v1"
@@ -34,7 +35,7 @@ _HEADERS = {
 # To which a key of theirs belongs.
 _HOSTS = {"anthropic": "anthropic.com", "openai": "openai.com", "gemini": "googleapis.com"}
 _TITLES = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Google"}
-_PROGRAMS = re.compile(r"(anthropic|claude)|(openai|codex)", re.IGNORECASE)
+_PROGRAMS = {**USER_AGENTS, "anthropic": "anthropic", "openai": "openai"}  # words of a user-agent
 _GOOGLE_VERSION = re.compile(r"v1(?:alpha|beta\d*)")
 _GOOGLE_METHOD = re.compile(r"[^:]+:[a-z]\w*")  # such as gemini-3-pro:countTokens
 _GOOGLE_USUAL = "v1beta"  # where a client names no version
@@ -238,6 +239,6 @@ def _by_headers(headers: Mapping[str, str], query: str = "") -> str:
     owners = key_hosts(headers, query)
     providers |= {provider for provider, host in _HOSTS.items() if host in owners}
     if not providers:
-        words = _PROGRAMS.findall(headers.get("user-agent", ""))
-        providers = {"anthropic" if anthropic else "openai" for anthropic, _ in words}
+        program = headers.get("user-agent", "").lower()
+        providers = {provider for name, provider in _PROGRAMS.items() if name in program}
     return providers.pop() if len(providers) == 1 else ""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate, filterfalse
 
+from sightline.providers.agents import ELEMENTS, OPENINGS, SUMMARIES
 from sightline.shorten.dialogue import dialogue_levels
 from sightline.shorten.digest.headings import word
 from sightline.shorten.digest.sections import Costs, Entry, SectionLines, bullet
@@ -22,13 +23,10 @@ FILLER = 120  # characters; a longer text says something
 LONGEST, SHORTEST = 220, 20  # characters of a decision at most, bytes at least
 SENTENCES = 48  # of one statement that are read
 
-# Elements that programs put into the user's messages.
-_INJECTED = pattern(
-    r"<(system-reminder|command-[a-z]+|local-command-[a-z]+|environment_context|user_instructions|ide_[a-z_]+|"
-    r"task-notification|INSTRUCTIONS)\b[^<>]*>"
-)
-_NOT_TYPED = ("[Request interrupted", "Caveat: The messages below")
-_CONTINUED = "This session is being continued from a previous conversation"
+# Elements that programs put into the user's messages, or write there alone.
+_OPENED = [opening[1:].rstrip(">").split()[0] for opening in OPENINGS if opening.startswith("<")]
+_INJECTED = pattern(rf"<({'|'.join((*ELEMENTS, *_OPENED))})\b[^<>]*>")
+_NOT_TYPED = (*OPENINGS, *SUMMARIES)
 _FENCED = pattern(r"```.*?(?:```|$)", re.S)
 # Who says only these words greets, thanks, agrees or promises, and tells nothing.
 _FILLER = word_set("""
@@ -123,7 +121,7 @@ def is_request(text: str) -> bool:
 def _typed(text: str) -> str:
     """Return what the user typed of a message; "" if a program wrote all of it."""
     typed = _without_injected(text).strip()
-    return "" if typed.startswith((*_NOT_TYPED, _CONTINUED)) else typed
+    return "" if typed.startswith(_NOT_TYPED) else typed
 
 
 def is_filler(text: str) -> bool:
@@ -150,7 +148,7 @@ def _without_injected(text: str) -> str:
 
 def continuation_summaries(users: Sequence[Utterance]) -> list[str]:
     """Return the summaries that an agent wrote as a user message when it continued after a compaction."""
-    return [utterance.text for utterance in users if utterance.text.lstrip().startswith(_CONTINUED)]
+    return [utterance.text for utterance in users if utterance.text.lstrip().startswith(SUMMARIES)]
 
 
 def shorten_text(text: str, tokens: int, costs: Costs) -> str:

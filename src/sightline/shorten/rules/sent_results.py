@@ -10,19 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from sightline.providers.agents import ASKS, RESULTS
 from sightline.values.items import Blob, Call, Part, Text, plain_text
 from sightline.values.pattern import pattern
 
-# A tool's name, and what it was called for: a command may have several lines.
-_NAMED = pattern(
-    r"\s*\[([\w.-]{1,100})(?: for .{0,4000}?)?\] Result:", re.DOTALL
-)  # Cline and those that descend from it
-_USERS_ANSWERS = frozenset((
-    "ask_followup_question", "attempt_completion", "plan_mode_respond", "act_mode_respond",
-))  # fmt: skip
-"""Calls of Cline whose result is what the person answers."""
+_RESULT = pattern(rf"\s*(?:{RESULTS})", re.DOTALL)
+# What models were trained to read, in whatever agent.
 _ELEMENT = pattern(r"\s*<(tool_response|tool_result|tool_output|function_response|function_results?|observation)>")
-_FORMS = pattern(r"\s*(?:EXECUTION RESULT of \[[^\]\n]{1,200}\]:|OBSERVATION:|<returncode>)")
 _SPOKEN = pattern(r"\s*Observation(?: \d{1,4})?:")  # a person may begin so too: only an action before it makes it one
 
 _CALL = pattern(r"<tool_call|<function|<invoke\b|<execute_|<command>|^\W{0,4}Action\b[^\n]{0,40}:", re.MULTILINE)
@@ -51,8 +45,8 @@ def divided_words(parts: Iterable[Part], said_before: Callable[[], Iterable[str]
         elif _begins_as_result(text):
             sources = tuple(said_before()) if sources is None else sources
             rest = _without_result(text, sources)
-            named = _NAMED.match(text)
-            is_announced = rest != text and named is not None and not text[named.end() :].strip()
+            form = _RESULT.match(text)
+            is_announced = rest != text and form is not None and not text[form.end() :].strip()
             results += [text[: len(text) - len(rest)]] if rest != text else []
             own += [rest] if rest else []
         else:
@@ -72,15 +66,15 @@ def said_text(parts: Iterable[Part]) -> str:
 
 
 def _begins_as_result(text: str) -> bool:
-    return any(form.match(text) for form in (_NAMED, _ELEMENT, _FORMS, _SPOKEN))
+    return any(form.match(text) for form in (_RESULT, _ELEMENT, _SPOKEN))
 
 
 def _without_result(text: str, sources: Sequence[str]) -> str:
     """Return what stands after the result with which a text begins; the text itself if no call was made for it."""
-    if named := _NAMED.match(text):
-        name = named[1]
+    form = _RESULT.match(text)
+    if form is not None and (name := form["call"]):
         is_call = any(f"<{name}>" in source or f"<{name} " in source for source in sources)
-        return "" if is_call and name not in _USERS_ANSWERS else text
+        return "" if is_call and name not in ASKS else text
     is_call = any(map(_CALL.search, sources))
     if not is_call and not _SPOKEN.match(text):
         is_call = any(map(_COMMAND.search, sources[:1]))

@@ -1,0 +1,211 @@
+"""`sightline setup`: an agent's own configuration gets our address, and every byte of it comes back."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from sightline.adapters.agent_settings import file_of
+from sightline.providers.agents import AGENTS
+
+Run = Callable[..., Result]
+SET_UP = [name for name, agent in AGENTS.items() if agent.settings]
+OPENCODE = '{\n  // mine\n  "theme": "dark", // keep\n}\n'
+CLINE = '{"providers":{"anthropic":{"settings":{"apiKey":"sk-secret","model":"m"}}}}'
+THERE = {
+    "claude": '{"theme":"dark","env":{"A":"1"}}', "codex": '# mine\nmodel = "m"\n\n[tui]\nopenai_base_url = 1\n',
+    "gemini": "A=1", "qwen": "{}", "opencode": OPENCODE, "pi": '{\n\t"providers": {}\n}\n',
+    "aider": "# mine\ndark-mode: true", "cline": CLINE,
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without agents, on a system that starts nothing at login."""
+    for name in list(os.environ):
+        if name.endswith(("_BASE_URL", "_API_KEY", "_HOME", "_DIR", "_API_BASE")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    return tmp_path
+
+
+def configuration(home: Path, name: str, text: str | None = None) -> Path:
+    """The file of an agent, with this text in it."""
+    file = file_of(AGENTS[name].files, {"HOME": str(home)})
+    assert file is not None
+    if text is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return file
+
+
+def test_every_agent_that_can_be_set_up_is_tried_here() -> None:
+    assert sorted(THERE) == sorted(SET_UP)
+
+
+@pytest.mark.parametrize("name", SET_UP)
+def test_every_byte_comes_back(name: str, home: Path, run: Run) -> None:
+    """Also where nobody has written a last newline; what the user wrote stands beside our address meanwhile."""
+    file = configuration(home, name, THERE[name])
+    done = run("setup", name, "--yes")
+    assert done.exit_code == 0, done.output
+    written = file.read_text()
+    assert "http://127.0.0.1:8787/" in written
+    assert all(line.strip(" ,{}") in written for line in THERE[name].splitlines() if len(line) < 40)
+    assert "set up already" in run("setup", name, "--yes").output
+    assert run("setup", name, "--undo").exit_code == 0
+    assert file.read_text() == THERE[name]
+
+
+@pytest.mark.parametrize("name", [name for name in SET_UP if name != "cline"])
+def test_a_file_that_was_not_there_is_gone_again(name: str, home: Path, run: Run) -> None:
+    """With the folder that was made for it."""
+    folders = set(home.rglob("*"))
+    assert run("setup", name, "--yes").exit_code == 0
+    assert configuration(home, name).exists()
+    assert "as it was before" in run("setup", "--undo").output
+    file = configuration(home, name)
+    assert not file.exists()
+    assert file.parent in (home, *folders) or not file.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "add", "left"),
+    [
+        ("opencode", ("{\n", '{\n  "model": "x", // new\n'), '{\n  "model": "x", // new\n' + OPENCODE[2:]),
+        ("codex", ("# mine\n", "# mine\nother = 1\n"), THERE["codex"].replace("# mine\n", "# mine\nother = 1\n")),
+        ("aider", ("# mine\n", "# mine\nother: 1\n"), "# mine\nother: 1\ndark-mode: true\n"),
+    ],
+)
+def test_of_a_file_that_was_changed_since_only_our_address_goes(
+    name: str, add: tuple[str, str], left: str, home: Path, run: Run
+) -> None:
+    """Comments and what was written meanwhile stay, and a sentence says so."""
+    file = configuration(home, name, THERE[name])
+    run("setup", name, "--yes")
+    file.write_text(file.read_text().replace(*add, 1))
+    assert "was changed since" in run("setup", name, "--undo").output
+    assert file.read_text() == left
+
+
+def test_an_earlier_address_is_where_the_server_sends_requests(home: Path, run: Run) -> None:
+    """Also when the agent is set up again; then it comes back, and another agent cannot have another one."""
+    before = '{"env":{"OPENAI_BASE_URL":"https://gate.example/v1"}}'
+    file = configuration(home, "qwen", before)
+    for _ in range(2):
+        assert "--upstream openai=https://gate.example/v1" in " ".join(run("setup", "qwen", "--yes").output.split())
+    refused = run("setup", "codex", "--yes")
+    assert refused.exit_code == 1
+    assert "one server has one address for each provider" in refused.output
+    assert not configuration(home, "codex").exists()
+    file.write_text(file.read_text() + "\n")
+    run("setup", "--undo")
+    assert json.loads(file.read_text()) == json.loads(before)
+
+
+def test_nothing_is_written_without_a_yes(home: Path, run: Run) -> None:
+    """What would be is shown, but for what looks like a key."""
+    configuration(home, "cline", CLINE)
+    done = run("setup", "cline")
+    assert done.exit_code == 1
+    assert '"baseUrl":"http://127.0.0.1:8787/anthropic"' in done.output
+    assert "sk-secret" not in done.output
+    assert configuration(home, "cline").read_text() == CLINE
+
+
+def test_a_link_is_not_followed(home: Path, run: Run) -> None:
+    """Neither of a file nor of its folder."""
+    other = home / "other"
+    other.mkdir()
+    (other / "settings.json").write_text("{}")
+    file = configuration(home, "claude")
+    file.parent.mkdir()
+    file.symlink_to(other / "settings.json")
+    assert "is a link" in run("setup", "claude", "--yes").output
+    file.unlink()
+    file.parent.rmdir()
+    file.parent.symlink_to(other)
+    assert "is a link" in run("setup", "claude", "--yes").output
+    assert (other / "settings.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("codex", 'model_provider = "azure"\n', "chooses 'azure'"), ("cline", '{"providers":{}}', "choose one"),
+        ("claude", '{"env": 1}', "is no object"), ("claude", "{", "it was left as it is"),
+        ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"), ("continue", "a: 1\n", "yourself"),
+        ("nobody", None, "no agent that is known"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_set_up_says_why(name: str, text: str | None, why: str, home: Path, run: Run) -> None:
+    """And nothing is changed."""
+    file = configuration(home, name, text) if text is not None else None
+    done = run("setup", name, "--yes")
+    assert done.exit_code == 1
+    assert why in " ".join(done.output.split())
+    assert file is None or file.read_text() == text
+
+
+def test_an_agent_of_several_providers_is_told_those_it_has_a_key_for(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the environment, its own logins, or what was asked for: else it would offer models that it cannot call."""
+    run("setup", "opencode", "--yes")
+    assert set(json.loads(configuration(home, "opencode").read_text())["provider"]) == {"anthropic"}
+    run("setup", "--undo")
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert "--provider" in run("setup", "opencode", "--yes").output
+    logins = home / ".local" / "share" / "opencode" / "auth.json"
+    logins.parent.mkdir(parents=True)
+    logins.write_text('{"google": {"type": "api"}}')
+    run("setup", "opencode", "--yes")
+    assert set(json.loads(configuration(home, "opencode").read_text())["provider"]) == {"google"}
+
+
+def test_the_list_says_what_is_there_and_how_it_is_reached(home: Path, run: Run) -> None:
+    """In words, and as JSON."""
+    configuration(home, "claude", "{}")
+    run("setup", "claude", "--yes")
+    configuration(home, "codex", "")
+    told = run("setup").output
+    assert "Claude Code: set up in" in told
+    assert "Codex: not set up" in told
+    assert "Not found on this machine: Gemini CLI" in told
+    assert "No server answers at http://127.0.0.1:8787" in told
+    rows = {row["name"]: row for row in json.loads(run("setup", "--json").output)["agents"]}
+    assert rows["claude"]["address"] == "http://127.0.0.1:8787/anthropic"
+    assert (rows["codex"]["there"], rows["codex"]["address"]) == (True, "")
+
+
+def test_systemd_opens_the_port_at_login(home: Path, run: Run) -> None:
+    """Two units of the user, which are gone with the last agent; systemd is told of both."""
+    (home / "bin").mkdir()
+    systemctl = home / "bin" / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\necho "$@" >> {home}/told\n')
+    systemctl.chmod(0o755)
+    assert "this system starts no server" not in run("setup", "claude", "--yes", "--port", "8899").output
+    folder = home / ".config" / "systemd" / "user"
+    assert "ListenStream=127.0.0.1:8899" in (folder / "sightline.socket").read_text()
+    assert '"serve" "--port" "8899"' in (folder / "sightline.service").read_text()
+    assert "--user enable sightline.socket" in (home / "told").read_text()
+    assert "no longer started" in run("setup", "--undo").output
+    assert "--user disable --now sightline.socket" in (home / "told").read_text()
+    assert not any(folder.iterdir())
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("pi", False), ("qwen", True)])
+def test_wrap_is_named_where_it_reaches_an_agent(name: str, is_told: bool, home: Path, run: Run) -> None:
+    """In the list, and by `wrap` itself before it starts one that reads its address elsewhere."""
+    (home / "bin").mkdir()
+    program = home / "bin" / name
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    [line] = [line for line in run("setup").output.splitlines() if f"setup {name}`" in line]
+    assert (f"wrap -- {name}" in line) is is_told
+    assert ("own configuration only" in " ".join(run("wrap", "--", name).output.split())) is not is_told
