@@ -96,8 +96,10 @@ def columns(chat: Chat, query: str) -> Columns:
     most = max(beside, default=0.0) or 1.0
     around = [score + (1 - score) * each / most for score, each in zip(own, beside, strict=True)]
     lacks = [log(min(max(size - TURN, 1), SHORT_TOKENS) / SHORT_TOKENS) for size in chat.tokens]
-    short = [(1 - score) * each for score, each in zip(own, lacks, strict=True)]
     by, dated = _cued(chat, query, SPEAKER), _cued(chat, query, DATED)
+    said = {at for term in wanted if SPEAKER + term not in chat.standing for at in chat.standing[term]}
+    named = [spoken > 0 and at not in said for at, spoken in enumerate(by)]
+    short = [each * (1.0 if only else 1 - score) for score, each, only in zip(own, lacks, named, strict=True)]
     return [*near, own, around, short, by, list(map(mul, own, by)), dated]
 
 

@@ -138,12 +138,6 @@ class Finder:
 
         return stands_out(query, self._places, self._is_told(), len(self._journal.timeline))
 
-    def requests(self, query: str) -> bool:
-        """Return whether a message asks for something to be told, given or written."""
-        from sightline.recall.overview.question import requests
-
-        return requests(query)
-
     def _states_something(self) -> RowFilter:
         """Return a function that says whether a row tells something, and does not only ask to be told."""
         from sightline.recall.overview.question import asks_to_tell

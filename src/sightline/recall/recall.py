@@ -45,7 +45,7 @@ _OVERVIEW = 0.5  # of the room is filled with an overview where no passage stand
 _SHORT_CALL = 25  # tokens: the label of its result may show all of such a call
 _WHOLE_TOKENS = 300  # an item up to this size is brought back whole
 _LEAST_TOKENS = 60  # of a part of an item: with fewer nobody can tell what it is about
-_LONGEST_QUESTION = 400  # characters
+_LONGEST_QUESTION = 400  # characters: a longer message tells something too
 _SENTENCES = pattern(r"\S(?:.*?[.!?。！？]+(?=\s|$|[^\x00-\u2fff])|.*)", re.DOTALL)
 _SPACES = pattern(r"[\W_]+")
 _CALL, _SYSTEM = int(Kind.CALL), int(Kind.SYSTEM)  # columns have plain numbers, which compare faster
@@ -242,11 +242,9 @@ class Recall:
             self._add_overview(rest, among, pieces, {hit.row for hit in hits if hit.share >= _CLEAR})
         return pieces.note(query)
 
-    def asks(self, query: str) -> bool:
-        """Return whether a user message asks for something that a conversation may tell. In work it asks to do it."""
-        if not (_only_asks(query) or self._finder.requests(query)):
-            return False
-        return bool(self._conversation(self._finder.asking_units()))
+    def may_be_answered(self, query: str) -> bool:
+        """Return whether earlier talk may answer a user message, however it is put. In work it asks to do something."""
+        return len(query) <= _LONGEST_QUESTION and bool(self._conversation(self._finder.asking_units()))
 
     def _rest(self, query: str, asking: Collection[int]) -> list[int]:
         """Return the rows to fill the room with, newest first, if no passage stands out: those of a conversation."""

@@ -28,7 +28,7 @@ def values_told(session: Session, message: str, *, asked: bool) -> int:
     session.user(message)
     recall = session._recall
     note = recall.note_for_question(
-        message, 300, lambda _: True, must_answer=asked, asked=asked or recall.asks(message)
+        message, 300, lambda _: True, must_answer=asked, asked=asked or recall.may_be_answered(message)
     )
     text = session.log.reader.recall_text(note, "en") if note else ""
     return sum(value.split(",")[0] in text for value in BOOKED)
@@ -36,16 +36,22 @@ def values_told(session: Session, message: str, *, asked: bool) -> int:
 
 @pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize(
-    "message", ["My phone died. Please send me the bookings once more.", "Which bookings are in my calendar?"]
+    "message",
+    [
+        "My phone died. Please send me the bookings once more.",
+        "Which bookings are in my calendar?",
+        "Type up our bookings for my records.",
+        "I'm handing my bookings over to a colleague.",
+    ],
 )
 def test_an_overview_fills_the_room_where_no_passage_stands_out(message: str, asked: bool) -> None:
-    """The words of the message stand all over the talk, or nowhere."""
+    """The words of the message stand all over the talk, or nowhere. How it asks, or whether, tells nothing."""
     assert values_told(booking(), message, asked=asked) == len(BOOKED)
 
 
-@pytest.mark.parametrize("message", ["Which flight is it to Oslo?", "I bought an umbrella and a suitcase today."])
-def test_what_names_something_or_only_tells_brings_no_overview(message: str) -> None:
-    """One passage has what the first names; the second asks for nothing."""
+@pytest.mark.parametrize("message", ["Which flight is it to Oslo?", "OK, thanks. Go on, please.", 41 * "umbrella, "])
+def test_what_names_something_or_nothing_brings_no_overview(message: str) -> None:
+    """One passage has what the first names; the second says nothing, and the third is too long for a question."""
     assert values_told(booking(), message, asked=False) <= 1
 
 

@@ -84,6 +84,20 @@ def test_a_short_row_comes_late_unless_it_matches_itself(text: str, is_later: bo
     assert (rows.index(14) > rows.index(12)) is is_later
 
 
+@pytest.mark.parametrize(("text", "is_later"), [("Ben: Yeah.", True), ("Ben: A ferry!", False)])
+def test_a_short_row_comes_late_if_only_the_name_of_its_speaker_matches(text: str, is_later: bool) -> None:
+    """Who is asked for said "Yeah" many times."""
+    texts = ["Ada: soup"] * 12 + [text, "Ada: soup", "Ben: well, and then we came to the quay"] + ["Ada: soup"] * 12
+    index = SearchIndex(None)
+    index.add(enumerate(texts), len(texts))
+    size = {12: 3}
+    hits = index.answers(
+        "What did Ben say about ferries?", 9, SearchScope(lambda row: size.get(row, 20), lambda _: True, WIDE)
+    ).hits
+    rows = [hit.row for hit in hits]
+    assert (rows.index(12) > rows.index(14)) is is_later
+
+
 def test_rows_outside_the_conversation_are_not_there() -> None:
     """A row of size 0 is neither found nor does it lend what it says to its neighbours."""
     index = SearchIndex(None)

@@ -31,6 +31,13 @@ class TestTerms:
         """Plural, -ing, -ed, 's, case, width and grouping of digits make no difference."""
         assert terms(text) == terms(others)
 
+    @pytest.mark.parametrize(
+        ("text", "expected"), [("Ann's", ["ann"]), ("We'll", ["we'll", "we"]), ("O'Brien", ["o'brien", "o", "brien"])]
+    )
+    def test_what_an_apostrophe_shortens_is_no_term(self, text: str, expected: list[str]) -> None:
+        """The s of a name would be found in every "It's"."""
+        assert terms(text) == expected
+
     @pytest.mark.parametrize("word", ["class", "bus", "is", "this", "his"])
     def test_words_that_merely_end_in_s_keep_it(self, word: str) -> None:
         """A final s that is no plural stays."""

@@ -11,7 +11,6 @@ from sightline.recall.overview.words import (
     CHINESE,
     LOOKS_BACK,
     MEANS_ALL,
-    ORDERS,
     REPORTS,
     SUMS_UP,
     TALKS,
@@ -124,12 +123,6 @@ def stands_out(query: str, places: Places, counts: Callable[[int], bool], rows: 
         return False
     good = {at * NEAR * STRETCHES // rows for (_, at), weight in weights.items() if weight >= AS_GOOD * best}
     return len(good) < ANYWHERE
-
-
-def requests(text: str) -> bool:
-    """Return whether a short text asks for something to be told, given or written, in whatever words."""
-    forms = (TELLS, SUMS_UP, MEANS_ALL, ORDERS)
-    return len(text) <= LONGEST and any(form.search(text) for form in forms)
 
 
 def subject(query: str) -> Subject:

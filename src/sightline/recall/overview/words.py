@@ -117,10 +117,3 @@ LOOKS_BACK = re.compile(
     r"|再|重新|从头|前面|刚才|刚刚|之前|到底|复述|重复|[说讲聊谈问选][好妥定过了]|^(?!.*[它这]).*一遍",
     re.IGNORECASE,
 )
-# How an order is put, whatever it is about.
-ORDERS = re.compile(
-    r"\bplease\b|\b(?:can|could|would|will) you\b|\bi(?:'d| would)? (?:need|want|like)\b"
-    r"|\b(?:give|show|send|get|bring|write|mail|text|print) (?:me|us|the|my|our|all|what)\b"
-    r"|[请帮]|麻烦|[给发]我|把.+[来给下遍出份]",
-    re.IGNORECASE,
-)

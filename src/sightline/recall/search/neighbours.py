@@ -126,6 +126,7 @@ def rank_with_neighbours(
     """
     total = sum(term.idf for term in terms)
     speaker_terms = {term for segment in segments for term in segment.postings if term.startswith(SPEAKER)}
+    other_terms = [term.term for term in terms if SPEAKER + term.term not in speaker_terms]
     holding = {
         term: sum(len(segment.postings[term].rows) for segment in segments if term in segment.postings)
         for term in exact
@@ -138,14 +139,16 @@ def rank_with_neighbours(
     most = max((max(stretch.around) for stretch in stretches), default=0.0)
     hits = []
     for stretch in stretches:
-        spoken, dated, named = map(stretch.with_any, (speaker_terms, [DATED], rare))
+        spoken, dated, named, said = map(stretch.with_any, (speaker_terms, [DATED], rare, other_terms))
         for row, own, near, around, size in stretch.matches():
             if scope.among(row):
                 share = own / best
-                context = AROUND * around / most + (LACKS[size] if size < SHORT_TOKENS else 0.0)
+                lacks = LACKS[size] if size < SHORT_TOKENS else 0.0
+                context = AROUND * around / most + lacks
                 extra = (OWN + AROUND) * share + context * (1 - share)  # of rows with all words the newer comes first
                 if row in spoken:
-                    extra += SPEAKS + SPEAKS_AND_MATCHES * share
+                    # What matches may be no more than the name before "Yeah".
+                    extra += SPEAKS + (SPEAKS_AND_MATCHES + (0.0 if row in said else lacks)) * share
                 if row in dated:
                     extra += NAMES_TIME
                 score = round(near / total + extra, 9)  # rows with the same words are equal, however they were added up

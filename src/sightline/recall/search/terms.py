@@ -25,7 +25,7 @@ JOINTS = "-./\\@',"  # they stand within a chunk, never at its ends
 APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in f"{JOINTS}_" else 32 for byte in range(256))
 IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
 NAME_INSIDE = pattern(r"(?<=[a-z,] )[A-Z][^\W\d_]+")
-HUMP = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+HUMP = pattern(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|(?<!['a-z])[a-z]+|\d+")  # of "Ann's" not the s, which "It's" has too
 SUFFIXES = (("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ing", ""))
 
 # Function words of English questions. In a short history they can be rare enough to look like names.
