@@ -39,6 +39,7 @@ READING: dict[str, list[list[str]]] = {
     "sessions export": [["sessions", "export", SESSION], ["sessions", "export", SESSION, "--format", "jsonl"]],
     "sessions list": [["sessions", "list", "--all"]],
     "sessions show": [["sessions", "show", SESSION], ["sessions", "show", SESSION, "--json"]],
+    "setup": [["setup"]],
     "store copy": [["store", "copy", "--to", f"{OUT}/copy"]],
     "strategies": [["strategies"]],
     "verify": [["verify"], ["verify", "--all"], ["verify", "--all", "--folder", FOLDER]],

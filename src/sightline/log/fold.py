@@ -37,7 +37,6 @@ from sightline.log.columns import (
     ORPHAN,
     REPLACING,
     SEARCHED,
-    UNKNOWN,
     UNMADE,
     WHOLE,
     Branch,
@@ -45,6 +44,7 @@ from sightline.log.columns import (
     Mark,
     Placed,
     Timeline,
+    guess_least,
 )
 from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Line, Span
@@ -190,7 +190,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.unit_row.append(len(self.seq))
         self.unit_rows.append(0)
         self.unit_full.append(0)
-        self.unit_least.append(UNKNOWN)
+        self.unit_least.append(0)
         return len(self.unit_row) - 1
 
     def _add_row(
@@ -218,7 +218,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         row = self.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
         self.unit_full[unit] += full
-        self.unit_least[unit] = UNKNOWN
+        self.unit_least[unit] += guess_least(kind, full)
         return row
 
     def _subject_number(self, subject: str) -> int:
@@ -357,7 +357,6 @@ class GrowingTimeline(Timeline, kw_only=True):
             else:
                 self.summary_offset[row], self.summary_length[row] = span
                 self.summary[row] = tokens
-            self.unit_least[self.unit[row]] = UNKNOWN
             self.forget(row)
 
     def _move_head(self, note: HeadNote, offset: int) -> None:
