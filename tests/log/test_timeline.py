@@ -2,7 +2,8 @@
 
 import pytest
 
-from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline, guess_least, last_use, pinned_rows
+from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline, last_use, pinned_rows
+from sightline.log.fold import guess_least
 from sightline.session.session import Session
 from sightline.shorten import Purpose
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids

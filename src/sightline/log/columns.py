@@ -24,7 +24,6 @@ Column: TypeAlias = "array[int]"
 
 NONE = -1  # no row, no unit, no such level
 UNMADE = -2  # tokens of a level that nobody has needed yet
-_GIST = 45  # tokens of a gist in recorded runs, or nearly so many
 UNBOUNDED = 1 << 62  # beyond every row and every offset
 
 FIRST = "main"  # what people call the first branch, which has no name in the log
@@ -535,11 +534,6 @@ def check_branch_name(name: str, taken: Container[str]) -> None:
 def branch_label(name: str) -> str:
     """Return a branch's name for people, as plain text: the first branch has none in the log."""
     return plain_name(without_hidden(name)) or FIRST
-
-
-def guess_least(kind: Kind, full: int) -> int:
-    """About how many tokens an item of so many has at its lowest level."""
-    return full if full < kind.least else _GIST
 
 
 def last_use(timeline: Timeline, row: int, path: Path) -> int:

@@ -44,7 +44,6 @@ from sightline.log.columns import (
     Mark,
     Placed,
     Timeline,
-    guess_least,
 )
 from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Line, Span
@@ -59,6 +58,8 @@ CHANGED_LINE = "has changed since it was written, and is used as it is now"
 _WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 _PAGES = RECALL_NAMES | {""}  # a list of another program may not say whose result it is
+_LEAST = {kind: kind.least for kind in Kind}  # looking one up is quicker than asking it
+_GIST = 45  # tokens of a gist in recorded runs, or nearly so many
 _DEEPEST = 12  # parts of a relative path that is known again in an absolute one
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
@@ -372,6 +373,11 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
+
+
+def guess_least(kind: Kind, full: int) -> int:
+    """About how many tokens an item of so many has at its lowest level."""
+    return full if full < _LEAST[kind] else _GIST
 
 
 def fold_line(timeline: GrowingTimeline, line: Line, session_id: str) -> None:

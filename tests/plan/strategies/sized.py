@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sightline.log.columns import guess_least
+from sightline.log.fold import guess_least
 from sightline.plan.plan import Plan
 from sightline.plan.view import Budget, View
 from sightline.session.session import Session
