@@ -32,9 +32,12 @@ class ProjectWindows:
         with self._opened() as session:
             return "\n\n".join(_texts(session).values())
 
-    def create(self, name: str, target: str) -> str:
-        """Open an app, and return what its window shows. Raises Refused, for the model to read."""
-        return self._call(CREATE.name, {"name": name, "target": target})
+    def create(self, name: str, target: str, closed: str) -> str:
+        """Open an app, and return what its window shows. Raises Refused, for the model to read.
+
+        `closed`: the handle of a closed window, from whose last state it goes on.
+        """
+        return self._call(CREATE.name, {"name": name, "target": target, "from": closed})
 
     def act(self, window_id: str, action_id: str, params: Mapping[str, Any]) -> str:
         """Act on a window, and return what came of it and what the window shows now. Raises Refused."""
