@@ -27,6 +27,7 @@ from upstream_script import Answer, answer
 import sightline as sl
 from sightline.adapters.langchain import SightlineMiddleware
 from sightline.adapters.mcp import create_server
+from sightline.adapters.mcp_windows import ProjectWindows
 from sightline.adapters.openai_agents import SightlineSession, run_options
 from sightline.adapters.pydantic_ai import SightlineCapability
 from sightline.apps import App, Element, Lod, action
@@ -194,6 +195,15 @@ def test_mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert "say which app" in await mcp_home.failure(client, "create")
 
     anyio.run(run)
+
+
+def test_projects_of_one_database_have_windows_of_their_own(tmp_path: Path) -> None:
+    """As their folders have; each finds its own again."""
+    stores, apps = MemoryStores(), load_apps(["todo"])
+    shop, bank = (Places(tmp_path / name, stores=stores) for name in ("shop", "bank"))
+    assert ITEM in ProjectWindows(shop, apps).act("todo_1", "add", {"text": "buy milk"})
+    assert ITEM not in ProjectWindows(bank, apps).show()
+    assert ITEM in ProjectWindows(shop, apps).show()
 
 
 @pytest.mark.parametrize("make", [
