@@ -1,6 +1,5 @@
 """Branches with names, windows that the user acts on, and what the project tells agents."""
 
-
 import re
 from pathlib import Path
 
@@ -51,6 +50,15 @@ def test_a_window_is_used_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[
     home = tmp_path / "home"
     with Session.resume(Folder(project, home).sessions()[0], project, root=home) as session:
         assert note in [session.items.text(item.id) for item in session.items]
+
+
+@pytest.mark.slow
+def test_a_project_says_how_windows_are_written(tmp_path: Path) -> None:
+    """All of them, in new chats."""
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, '[chat]\nwindows = "markdown"\n')
+        talked(project, ["/apps open todo", "What is on it?"])
+    assert "[form:add text=] (text:string)" in stub.asked[0].body["messages"][-1]["content"]
 
 
 @pytest.mark.slow
