@@ -114,8 +114,8 @@ class JsonText:
             new = f"{opening}{name}{self._dump(value, outer.start)}{closing}"
         else:
             inner, line = indent + self._unit, self._newline
-            rest = inside if inside.strip() else f"{line}{indent}"  # comments
-            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{rest}{closing}"
+            after = inside if inside.strip() else f"{line}{indent}"  # comments
+            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{after}{closing}"
         return self._changed(self.text[: outer.start] + new + self.text[outer.end :])
 
     def remove(self, path: Sequence[Step]) -> "JsonText":
