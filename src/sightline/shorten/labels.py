@@ -28,7 +28,8 @@ def without_handle(text: str, handle: str, *, only_how: bool = False) -> str:
     for wording in tables():
         text = text.replace(f"{wording['how'].format(handle=handle)}]", "]")
         before, _, after = wording["how on"].format(handle=handle, n="\n").partition("\n")
-        text = re.sub(rf"{re.escape(before)}\d{{1,12}}{re.escape(after)}\]", "]", text)
+        if before in text:  # compiling the pattern takes long
+            text = re.sub(rf"{re.escape(before)}\d{{1,12}}{re.escape(after)}\]", "]", text)
     if only_how:
         return text
     first, newline, rest = text.partition("\n")
