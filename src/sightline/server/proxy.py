@@ -24,6 +24,7 @@ from sightline.follow.late_calls import LateCall, LoggedCall, prepare_anew
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
+from sightline.imports.source import SPARSE, is_dense
 from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
 from sightline.server.late_log import LateLog
@@ -100,7 +101,9 @@ class Proxy:
 
     async def _answer(self, request: Request, format: Format, call: "ModelCall") -> Response:  # noqa: A002
         body = await request.body()
-        if "content-encoding" in request.headers:  # compressed: nobody here reads it
+        is_packed = "content-encoding" in request.headers
+        # Decoded, a dense one takes seventy times its bytes.
+        if is_packed or (len(body) > SPARSE and await asyncio.to_thread(is_dense, body)):
             return await self._pass_unread(call, body)
         headers = _joined(request.headers)
         try:
@@ -127,7 +130,7 @@ class Proxy:
             return _read_response(call.error(400, f"{why}: send it as plain JSON in the provider's format"))
         response = await call.pass_on("POST", body)
         if response.status_code < 400:
-            self.note_unlogged("a request", BadInput("it is compressed, or in no form that is known here"))
+            self.note_unlogged("a request", BadInput("it is compressed, or has little but brackets, or no known form"))
         return response
 
     async def _pass_unlogged(self, call: "ModelCall", model_request: ModelRequest, error: Exception) -> Response:
