@@ -246,6 +246,37 @@ def test_a_spool_of_two_servers_is_there_once(tmp_path: Path, stores: PostgresSt
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("first", ["a", "b", "a, as it is asked", "b, as it is asked"])
+@pytest.mark.parametrize("turns", ["abab", "aabb", "abba", "bbaab"])
+def test_two_servers_that_took_turns_have_one_conversation(
+    turns: str, first: str, tmp_path: Path, stores: PostgresStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a part in its spool, and whole lists with the answers of the other, in whatever order they come."""
+    monkeypatch.setattr("sightline.server.late_log._BRING_SECONDS", 0.01)
+    with served(tmp_path / "a", stores, folder=tmp_path) as one, served(tmp_path / "b", stores, folder=tmp_path) as two:
+        servers = {"a": one, "b": two}
+        talk = Talk(one, "chat")
+        talk.say("One")
+        with away(stores):
+            for number, turn in enumerate(turns):
+                talk.through = servers[turn]
+                talk.say(f"Question {number}")
+            for through in servers.values():
+                through.server.stop()  # type: ignore[union-attr]
+        if "asked" in first:  # only then
+            monkeypatch.setattr("sightline.server.late_log.LateLog.begin", lambda _: None)
+        for name in sorted(servers, reverse=first.startswith("b")):
+            servers[name].start(stores=stores, folder=tmp_path)
+            talk.through = servers[name]
+            if "asked" in first:
+                talk.say(f"And now, {name}?")
+            else:
+                wait_until_brought_in(servers[name], tmp_path / name)
+        assert files(tmp_path / "a") == files(tmp_path / "b") == []
+    assert logged(stores, tmp_path) == [[message["content"] for message in talk.list]]
+
+
+@pytest.mark.slow
 def test_a_conversation_that_went_on_elsewhere_has_both(tmp_path: Path, stores: PostgresStores) -> None:
     """From another point: what waited is a branch."""
     with served(tmp_path / "a", stores, folder=tmp_path) as one, served(tmp_path / "b", stores, folder=tmp_path) as two:

@@ -204,7 +204,7 @@ class History:
         if (key := reply_key(chain, reply)) in self._replies:
             return True
         place = self._find_answer(chain, key)
-        if place is not None:
+        if place is not None and self._ends.get(place.branch) == key:  # else the list went on from there, and says so
             self.expect(ListPlace(place.branch, chain), reply, place.item, reply_id)
         return place is not None
 
