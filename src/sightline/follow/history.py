@@ -9,14 +9,14 @@ The file is longer than others, because following, branching and replies work on
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import RLock
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from sightline.errors import BadInput, UnknownItem
+from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.follow.message_list import (
     START,
     ListPlace,
@@ -139,13 +139,14 @@ class History:
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
         neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
         """
-        if not any(isinstance(part, Call | Text | Blob) for part in parts):
-            return
+        if any(isinstance(part, Call | Text | Blob) for part in parts):
+            session = self.session_at(place)
+            retry_on_conflict(lambda: self._note_reply(place, parts, item, reply_id), session.refresh)
+
+    def _note_reply(self, place: ListPlace, parts: Sequence[Part], item: str, reply_id: str) -> None:
         key = reply_key(place.chain, parts)
-        session = self.session_at(place)
         reply = (key.hex(), item, reply_id) if reply_id else (key.hex(), item)
-        note = HistoryNote(reply=reply, program=self._program)
-        retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
+        self.session_at(place).extend([], note=HistoryNote(reply=reply, program=self._program))
         self._put_reply(key, Place(item, place.branch), reply_id)
 
     def _put_reply(self, key: bytes, place: Place, reply_id: str) -> None:
@@ -205,7 +206,8 @@ class History:
             return True
         place = self._find_answer(chain, key)
         if place is not None and self._ends.get(place.branch) == key:  # else the list went on from there, and says so
-            self.expect(ListPlace(place.branch, chain), reply, place.item, reply_id)
+            with suppress(Conflict):  # somebody writes to it now, and may have gone on
+                self._note_reply(ListPlace(place.branch, chain), reply, place.item, reply_id)
         return place is not None
 
     @locked
