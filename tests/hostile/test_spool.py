@@ -5,7 +5,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from postgres_server import PostgresServer
 from sightline import PostgresStores, Session
 from sightline.fleet.database import Database
 from sightline.fleet.errors import Unreachable
+from sightline.follow.turns import Turns
 from sightline.log.stores.disk import OsFile
 
 WIRES = ("anthropic", "chat", "responses", "gemini")
@@ -150,6 +151,88 @@ def test_what_is_brought_in_twice_is_there_once(tmp_path: Path, stores: Postgres
     assert logged(stores, tmp_path) == [[*SAID, "Four", "Answer 4."]]
 
 
+@contextmanager
+def lost_after(steps: int, stores: PostgresStores, *, is_known: bool = False) -> Iterator[list[str]]:
+    """The database goes away again after so many steps of logging; `is_known`: the last one is known to be done.
+
+    Gives the steps that were done.
+    """
+    done: list[str] = []
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as outage:
+        for name, step in [(name, getattr(Turns, name)) for name in ("prepare", "reply", "expect")]:
+
+            def act(self: Turns, *args: Any, step: Any = step, name: str = name, **more: Any) -> Any:
+                result = step(self, *args, **more)
+                done.append(name)
+                if len(done) == steps:
+                    outage.enter_context(away(stores))
+                    if not is_known:
+                        stores.check()  # raises
+                return result
+
+            patch.setattr(Turns, name, act)
+        yield done
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_a_server_that_ends_while_it_brings_in(
+    steps: int, elsewhere: bool, tmp_path: Path, stores: PostgresStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At any step: all is there once, also where the agent went on at another server before the rest was there."""
+    monkeypatch.setattr("sightline.server.late_log._BRING_SECONDS", 0.01)
+    with served(tmp_path / "a", stores, folder=tmp_path) as one, served(tmp_path / "b", stores, folder=tmp_path) as two:
+        talk = Talk(one, "chat")
+        talk.say("One")
+        with away(stores):
+            talk.say("Two")
+            talk.say("Three")
+            one.server.stop()  # type: ignore[union-attr]
+        with lost_after(steps, stores) as done:
+            one.start(stores=stores, folder=tmp_path)
+            for _ in range(10_000):
+                if len(done) == steps:
+                    break
+                one.server.request("GET", "/healthz", {})  # type: ignore[union-attr]
+            one.server.stop()  # type: ignore[union-attr]
+        assert done == (["prepare", "reply", "expect"] * 2)[:steps]
+        assert files(tmp_path / "a")
+        if elsewhere:
+            talk.through = two
+            talk.say("Four")
+        one.start(stores=stores, folder=tmp_path)
+        wait_until_brought_in(one, tmp_path / "a")
+        talk.say("Five")
+    assert logged(stores, tmp_path) == [[message["content"] for message in talk.list]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_an_answer_in_the_log_is_there_once_when_the_database_is_lost_after_it(
+    wire: str, is_known: bool, tmp_path: Path, stores: PostgresStores
+) -> None:
+    """Before the server could note how its client knows it; also what goes on from an id of the provider's."""
+
+    def post(text: str, **goes_on: str) -> dict[str, str]:
+        if wire == "chat":
+            talk.say(text)
+            return {}
+        body = {"model": "gpt-5.2", "input": text, "store": True} | goes_on
+        return {"previous_response_id": through.post(wire, body).json()["id"]}
+
+    with served(tmp_path, stores) as through:
+        talk = Talk(through, wire)
+        goes_on = post("One")
+        with lost_after(2, stores, is_known=is_known):  # the request and its answer
+            goes_on = post("Two", **goes_on)
+        assert files(tmp_path)
+        goes_on = post("Three", **goes_on)
+        assert files(tmp_path) == []
+    assert logged(stores, tmp_path) == [SAID]
+
+
 @pytest.mark.slow
 def test_a_spool_of_two_servers_is_there_once(tmp_path: Path, stores: PostgresStores) -> None:
     """The agent went on at another server, which got its whole list, before the first one brought in what it had."""
@@ -160,6 +243,37 @@ def test_a_spool_of_two_servers_is_there_once(tmp_path: Path, stores: PostgresSt
         assert files(tmp_path / "a")
         wait_until_brought_in(one, tmp_path / "a")
     assert logged(stores, tmp_path) == [[*SAID, "Four", "Answer 1."]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["a", "b", "a, as it is asked", "b, as it is asked"])
+@pytest.mark.parametrize("turns", ["abab", "aabb", "abba", "bbaab"])
+def test_two_servers_that_took_turns_have_one_conversation(
+    turns: str, first: str, tmp_path: Path, stores: PostgresStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a part in its spool, and whole lists with the answers of the other, in whatever order they come."""
+    monkeypatch.setattr("sightline.server.late_log._BRING_SECONDS", 0.01)
+    with served(tmp_path / "a", stores, folder=tmp_path) as one, served(tmp_path / "b", stores, folder=tmp_path) as two:
+        servers = {"a": one, "b": two}
+        talk = Talk(one, "chat")
+        talk.say("One")
+        with away(stores):
+            for number, turn in enumerate(turns):
+                talk.through = servers[turn]
+                talk.say(f"Question {number}")
+            for through in servers.values():
+                through.server.stop()  # type: ignore[union-attr]
+        if "asked" in first:  # only then
+            monkeypatch.setattr("sightline.server.late_log.LateLog.begin", lambda _: None)
+        for name in sorted(servers, reverse=first.startswith("b")):
+            servers[name].start(stores=stores, folder=tmp_path)
+            talk.through = servers[name]
+            if "asked" in first:
+                talk.say(f"And now, {name}?")
+            else:
+                wait_until_brought_in(servers[name], tmp_path / name)
+        assert files(tmp_path / "a") == files(tmp_path / "b") == []
+    assert logged(stores, tmp_path) == [[message["content"] for message in talk.list]]
 
 
 @pytest.mark.slow
@@ -280,7 +394,7 @@ def test_what_the_provider_keeps_is_logged_where_it_goes_on(tmp_path: Path, stor
 def test_a_damaged_spool_is_told_and_kept(
     tmp_path: Path, stores: PostgresStores, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing of it is logged as if it had been said, and it keeps nobody else from being brought in."""
+    """What was written before the damage is logged, nothing of it or after it. Others are brought in."""
     with served(tmp_path, stores) as through:
         talked_during_outage(through, stores)
         [file] = files(tmp_path)
@@ -295,7 +409,12 @@ def test_a_damaged_spool_is_told_and_kept(
             through.server.request("GET", "/healthz", {})  # type: ignore[union-attr]
     assert files(tmp_path) == [file]
     assert "is not as it was written" in caplog.text
-    assert len([name for name in stores.sessions() if name.startswith("proxy-")]) == 2
+    names = [name for name in stores.sessions() if name.startswith("proxy-")]
+    sessions = [Session.inspect(name, tmp_path, stores=stores) for name in names]
+    texts = [[session.items.text(item.id) for item in session.items] for session in sessions]
+    for session in sessions:
+        session.close()
+    assert sorted(texts) == sorted([SAID[:4], ["Another", "Answer 4."]])
 
 
 @pytest.mark.slow

@@ -63,6 +63,17 @@ def test_what_is_not_logged_is_counted_and_said_once(
         assert "(3 since the last warning)" in again
 
 
+def test_what_cannot_be_read_is_counted_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its answer passes, and it is in no log. What its provider refuses is no gap in the log."""
+    with Through(tmp_path, lambda _: answer("Yes.")) as through:
+        body = json.dumps(begin(through, "chat").body()).encode()
+        assert through.post("chat", body, **{"content-encoding": "identity"}).status_code == 200
+        assert metric(through) == through.totals.unlogged == 1
+        assert "is not logged" in caplog.text
+        assert through.post("chat", b"{no JSON").status_code == 400
+        assert metric(through) == 1
+
+
 @pytest.mark.parametrize(("wire", "stream"), STREAMED)
 def test_a_server_that_requires_a_log_refuses(
     wire: str, stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,4 +140,6 @@ def test_a_history_over_its_window_is_not_sent_whole(
             source = {"type": "base64", "media_type": "image/png", "data": "QUJD" * 100_000}
             talk.list.append({"role": "user", "content": [{"type": "image", "source": source}]})
             assert through.post(wire, json.dumps(talk.body()).encode()).status_code != 503
+        talk.list[:] = [{"role": "user", "content": "What is this? " + "QUJD" * 100_000}]  # text, whatever it was
+        assert through.post(wire, talk.body()).status_code == 503
     assert HEADERS[wire]

@@ -18,7 +18,7 @@ from sightline.server.callers import OneToken
 from sightline.server.events import Hub
 from sightline.server.listener import Listener
 from sightline.server.metrics import Measure, Metrics
-from sightline.server.rest import LARGER, rest_routes
+from sightline.server.rest import LIMITS, rest_routes
 from sightline.server.safety import TOKEN_HEADER, Guard
 from sightline.server.sessions import OpenSessions
 from sightline.testing import calling
@@ -52,7 +52,7 @@ class RestServer:
         self.sessions = OpenSessions(self.project, hub=self.hub, everywhere=self._everywhere)
         self.metrics = Metrics(lambda: len(self.sessions.names()))
         routes = Starlette(routes=rest_routes(self.sessions, metrics=self.metrics, **self._options))
-        guard = Guard(routes, larger=LARGER, callers=OneToken(hash_token(TOKEN)), **self._guard)
+        guard = Guard(routes, limits=LIMITS, callers=OneToken(hash_token(TOKEN)), **self._guard)
         app = Measure(guard, self.metrics, path_patterns())
         self.listener = Listener(app, on_stop=self.hub.close)
         serving = asyncio.create_task(self.listener._serve())  # without signals, which are the main thread's

@@ -219,7 +219,8 @@ class FollowedCall:
         self._is_done = True
         try:
             self._turns.expect(self.request, self.prepared, self.visible_reply, self._last_item)
-        except Exception as error:  # then it is a branch when it comes back
+        except Exception as error:  # then it may be a branch when it comes back
+            self.failure = error
             is_ours = isinstance(error, SightlineError)
             _log.warning("an answer in %s will not be known again: %s", self.name, error, exc_info=not is_ours)
 
@@ -323,6 +324,10 @@ class AsyncExchange:
         """Log an answer by this work."""
         await self.run(work)
 
+    async def finish(self) -> None:
+        """Note what the program got."""
+        await self.run(self.call.finish)
+
     async def next(self) -> Any:
         """Begin the next call of the model. Return its response; None: the program has its answer."""
         body = await self.run(self.call.next_body) if self.call.goes_on else None
@@ -359,7 +364,7 @@ class AsyncExchange:
                     await finish(self._end(response))
                 response = await self.next()
         finally:
-            await finish(self.run(call.finish))
+            await finish(self.finish())
         yield call.end(error)
 
     async def _end(self, response: Any) -> None:
@@ -381,4 +386,4 @@ class AsyncExchange:
                     return response, call.result(body)
                 response = following
         finally:
-            await finish(self.run(call.finish))
+            await finish(self.finish())

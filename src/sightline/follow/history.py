@@ -9,14 +9,14 @@ The file is longer than others, because following, branching and replies work on
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import RLock
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from sightline.errors import BadInput, UnknownItem
+from sightline.errors import BadInput, Conflict, UnknownItem
 from sightline.follow.message_list import (
     START,
     ListPlace,
@@ -139,13 +139,14 @@ class History:
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
         neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
         """
-        if not any(isinstance(part, Call | Text | Blob) for part in parts):
-            return
+        if any(isinstance(part, Call | Text | Blob) for part in parts):
+            session = self.session_at(place)
+            retry_on_conflict(lambda: self._note_reply(place, parts, item, reply_id), session.refresh)
+
+    def _note_reply(self, place: ListPlace, parts: Sequence[Part], item: str, reply_id: str) -> None:
         key = reply_key(place.chain, parts)
-        session = self.session_at(place)
         reply = (key.hex(), item, reply_id) if reply_id else (key.hex(), item)
-        note = HistoryNote(reply=reply, program=self._program)
-        retry_on_conflict(lambda: session.extend([], note=note), session.refresh)
+        self.session_at(place).extend([], note=HistoryNote(reply=reply, program=self._program))
         self._put_reply(key, Place(item, place.branch), reply_id)
 
     def _put_reply(self, key: bytes, place: Place, reply_id: str) -> None:
@@ -188,19 +189,26 @@ class History:
         return self.session.items.text(reply.item) if reply and self._has(reply) else ""
 
     @locked
-    def knows(self, messages: Sequence[Any], reply: Sequence[Part] | None = None) -> bool:
-        """Whether a list that begins with these messages was given before and, with a `reply`, was answered so."""
+    def knows(
+        self, messages: Sequence[Any], reply: Sequence[Part] | None = None, previous: str = "", reply_id: str = ""
+    ) -> bool:
+        """Whether a list that begins with these messages was given before and, with a `reply`, was answered so.
+
+        `previous`: the id of the reply that the messages follow without the list before it. A reply that nobody could
+        `expect` before he was killed is expected now, with this `reply_id`.
+        """
         if not messages:
             return False
-        same = self._count_same(messages)
-        chain = self._seen[same - 1].chain if same else START
-        new = link(messages[same:], self._read(messages, same), chain)
-        chain = new[-1].chain if new else chain
+        chain = self._chain_of(messages, previous)
         if reply is None or chain not in self._places:
             return chain in self._places
-        key, items = reply_key(chain, reply), {place.item for place in self._places[chain] if place.item}
-        answers = (said for item in items for said in read_answers(self.session.log, item))
-        return key in self._replies or any(reply_key(chain, said) == key for said in answers)
+        if (key := reply_key(chain, reply)) in self._replies:
+            return True
+        place = self._find_answer(chain, key)
+        if place is not None and self._ends.get(place.branch) == key:  # else the list went on from there, and says so
+            with suppress(Conflict):  # somebody writes to it now, and may have gone on
+                self._note_reply(ListPlace(place.branch, chain), reply, place.item, reply_id)
+        return place is not None
 
     @locked
     def begin_again(self, summary: str, budget: Budget) -> None:
@@ -291,13 +299,36 @@ class History:
         run = reply_run(read)
         chain = seen[first - 1].chain if first else START
         key = reply_key(chain, [part for own in run for one in own for part in one.parts])
-        if not run or (place := self._replies.get(key)) is None:
+        if not run or (place := self._replies.get(key) or self._find_answer(chain, key)) is None:
             return 0
         for message in seen[first : first + len(run)]:
             self._places.setdefault(message.chain, []).append(place)
         if self._ends.get(place.branch) == key:
             self._ends[place.branch] = seen[first + len(run) - 1].chain
         return len(run)
+
+    def _find_answer(self, chain: bytes, key: bytes) -> Place | None:
+        """Return the answer to a list with this key that the log has although nobody said to expect it.
+
+        Whoever logged it was killed, or lost the database, before that.
+        """
+        items = dict.fromkeys(place.item for place in self._places.get(chain, ()) if place.item)
+        answers = (answer for item in items for answer in read_answers(self.session.log, item))
+        place = next((Place(said.item, said.branch) for said in answers if reply_key(chain, said.parts) == key), None)
+        if place is not None:
+            self._replies[key] = place
+            if self._ends.get(place.branch) == chain:
+                self._ends[place.branch] = key
+        return place
+
+    def _chain_of(self, messages: Sequence[Any], previous: str = "") -> bytes:
+        """Return the digest of a list, or of messages that follow a reply."""
+        if previous:
+            end = self.reply_ids.get(previous, self.end).chain
+            return link(messages, self._read(messages, 0), self._bases.get(end, end))[-1].chain
+        same = self._count_same(messages)
+        new = link(messages[same:], self._read(messages, same), self._seen[same - 1].chain if same else START)
+        return (new or self._seen[:same])[-1].chain
 
     def _count_same(self, messages: Sequence[Any]) -> int:
         """Count the first messages that are as they were given last. A message that changed in place is another."""

@@ -71,11 +71,15 @@ def _log(turns: Turns, request: ModelRequest, call: LateCall) -> LoggedCall:
 def _has(history: History, call: LateCall) -> bool:
     """Whether the log has the list of a call and its reply."""
     request = call.request
-    if request.kept_upstream:  # its list has no beginning here, but its reply has an id
-        reply_id = str((call.reply or {}).get("id") or "")
-        return bool(reply_id) and request.own_id(reply_id) in history.reply_ids
-    parts = None if call.reply is None else read_reply(call.visible or call.reply).parts
-    return history.knows(request.messages, parts)
+    if call.reply is None:
+        return not request.kept_upstream and history.knows(request.messages)
+    visible = call.visible or call.reply
+    given_id = str(visible.get("id") or "") if request.format.wire == "responses" else ""
+    reply_id = request.own_id(given_id) if given_id else ""
+    if request.kept_upstream and reply_id in history.reply_ids:
+        return True
+    previous = request.own_id(request.previous_reply) if request.previous_reply else ""
+    return history.knows(request.messages, read_reply(visible).parts, previous, reply_id)
 
 
 def _without_repeated(calls: Sequence[LateCall]) -> list[LateCall]:

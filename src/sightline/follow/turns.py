@@ -530,7 +530,8 @@ def _with_room(budget: Budget, tried: Budget, short_by: int) -> Budget:
     return replace(budget, window=max(budget.window, needed + 2 * _LEAST_ANSWER), output=_LEAST_ANSWER)
 
 
-_MEDIA_BYTES = re.compile(rb"[A-Za-z0-9+/]{2000,}={0,2}")  # images and documents, whose tokens are not their bytes
+# Images and documents, whose tokens are not their bytes. Another text may have such letters, and is counted.
+_MEDIA_BYTES = re.compile(rb'(?:;base64,|"(?:data|file_data)"\s*:\s*")[A-Za-z0-9+/]{2000,}={0,2}')
 
 
 def _estimate(body: bytes) -> float:

@@ -29,7 +29,7 @@ _BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
 
 # In memory, JSON takes many times its bytes if it has little but brackets. So many are allowed for its bytes that it
 # takes about sixteen times as much at most; a member of an object takes more than one of a list.
-_SPARSE = 2 << 20  # bytes that may hold anything
+SPARSE = 2 << 20  # bytes that may hold anything
 _LEAST_BYTES = 5  # for each bracket or comma outside strings
 _WEIGHTS = ((b"[", 1), (b",", 1), (b"{", 3))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
@@ -152,7 +152,7 @@ class Source:
 
 def is_dense(data: bytes) -> bool:
     """Whether JSON of these bytes would take much more memory than they do. Nothing is decoded."""
-    if len(data) <= _SPARSE:
+    if len(data) <= SPARSE:
         return False
     most = len(data) // _LEAST_BYTES
     over = _weight(data) - most

@@ -26,8 +26,8 @@ from sightline.server.destinations import read_door
 from sightline.server.events import Relay
 from sightline.server.metrics import PATH_PATTERN, Measure, Metrics, logger
 from sightline.server.proxy import Proxy
-from sightline.server.rest import LARGER, OPERATIONS, rest_routes
-from sightline.server.rest_operation import METHODS, failed
+from sightline.server.rest import LIMITS, OPERATIONS, rest_routes
+from sightline.server.rest_operation import METHODS, MOST_BYTES, failed
 from sightline.server.safety import Guard, check_address, opens_models
 from sightline.server.sessions import OpenSessions
 from sightline.server.sign_in import SIGN_IN, SignIn
@@ -97,8 +97,8 @@ def open_sessions(config: Config, **options: Any) -> OpenSessions:
 def guards(config: Config, metrics: Metrics, callers: Callers, *, open_models: bool) -> list[Middleware]:
     """Return what every request goes through first: it is counted, and let in or not."""
     guard = Middleware(
-        Guard, max_body=config.max_body, larger=LARGER, callers=callers, hosts=config.hosts, open_models=open_models,
-        any_host=not is_loopback(config.host),
+        Guard, max_body=config.max_body, limits={**LIMITS, MCP_PATH: MOST_BYTES}, callers=callers, hosts=config.hosts,
+        open_models=open_models, any_host=not is_loopback(config.host),
     )  # fmt: skip
     return [Middleware(Measure, metrics=metrics, patterns=path_patterns()), guard]
 

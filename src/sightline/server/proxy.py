@@ -18,12 +18,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sightline.errors import SightlineError, StoreError
+from sightline.errors import BadInput, SightlineError, StoreError
 from sightline.follow.call import AsyncExchange, FollowedCall
 from sightline.follow.late_calls import LateCall, LoggedCall, prepare_anew
 from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
+from sightline.imports.source import SPARSE, is_dense
 from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
 from sightline.server.late_log import LateLog
@@ -100,7 +101,9 @@ class Proxy:
 
     async def _answer(self, request: Request, format: Format, call: "ModelCall") -> Response:  # noqa: A002
         body = await request.body()
-        if "content-encoding" in request.headers:  # compressed: nobody here reads it
+        is_packed = "content-encoding" in request.headers
+        # Decoded, a dense one takes seventy times its bytes.
+        if is_packed or (len(body) > SPARSE and await asyncio.to_thread(is_dense, body)):
             return await self._pass_unread(call, body)
         headers = _joined(request.headers)
         try:
@@ -125,7 +128,10 @@ class Proxy:
         if self.require_log:
             why = "the request cannot be read here, and this server answers only what it logs (--require-log)"
             return _read_response(call.error(400, f"{why}: send it as plain JSON in the provider's format"))
-        return await call.pass_on("POST", body)
+        response = await call.pass_on("POST", body)
+        if response.status_code < 400:
+            self.note_unlogged("a request", BadInput("it is compressed, or has little but brackets, or no known form"))
+        return response
 
     async def _pass_unlogged(self, call: "ModelCall", model_request: ModelRequest, error: Exception) -> Response:
         """Pass a request on that could not be logged, or refuse it.
@@ -414,8 +420,20 @@ class _ProxyExchange(AsyncExchange):
             if call.failure is not None:
                 self._proxy.note_unlogged(f"an answer in {call.name}", call.failure)
         if call.failure is not None and (self._is_away or isinstance(call.failure, _AWAY)):
-            late_call = LateCall(call.request, call.replies[-1], call.visible_reply, call.is_stopped)
-            self._unkept = await self._proxy.late_log.keep(late_call)
+            await self._keep()
+
+    async def _keep(self) -> None:
+        """Have the answer wait in the spool."""
+        call = self.call
+        late_call = LateCall(call.request, call.replies[-1], call.visible_reply, call.is_stopped)
+        self._unkept = await self._proxy.late_log.keep(late_call)
+
+    async def finish(self) -> None:
+        """Note what the client got. While the database is away that waits, too, or the answer would come twice."""
+        call, failure = self.call, self.call.failure
+        await super().finish()
+        if call.failure is not failure and isinstance(call.failure, _AWAY):
+            await self._keep()
 
     async def next(self) -> httpx2.Response | None:
         """Begin the next call of the model. If it fails, the client gets an error: half an answer would look whole."""

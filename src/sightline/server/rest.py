@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from sightline.agent.models import Model
 
 UPLOAD = "/api/imports/upload"
-LARGER = {UPLOAD: MOST_WAITING}
-"""Paths whose bodies may be larger than others, and how many bytes they may have."""
+LIMITS = {UPLOAD: MOST_WAITING}
+"""Paths whose bodies may have another number of bytes than others."""
 _ONE = "/api/sessions/{id}"
 _ITEM = _ONE + "/items/{item}"
 

@@ -105,7 +105,7 @@ class Guard:
         app: ASGIApp,
         *,
         max_body: int,
-        larger: Mapping[str, int] = MappingProxyType({}),
+        limits: Mapping[str, int] = MappingProxyType({}),
         callers: Callers,
         open_models: bool = False,
         any_host: bool = False,
@@ -114,13 +114,13 @@ class Guard:
     ) -> None:
         """`callers` says whose tokens are good.
 
-        `open_models`: only what is below `/api/` needs the token, see `opens_models`. `larger`: paths whose bodies may
-        have more bytes than `max_body`, and how many. `hosts`: names of this server besides loopback's. `any_host`: if
+        `open_models`: only what is below `/api/` needs the token, see `opens_models`. `limits`: paths whose bodies may
+        have another number of bytes than `max_body`. `hosts`: names of this server besides loopback's. `any_host`: if
         there are none, any name is let in: nobody knows the names of a server that other machines reach, and a page
         that was rebound does not have its token.
         """
         hosts = tuple(hosts)
-        self._app, self._max_body, self._larger, self._callers = app, max_body, larger, callers
+        self._app, self._max_body, self._limits, self._callers = app, max_body, limits, callers
         self._opens_models, self._body_seconds = open_models, body_seconds
         self._hosts: Collection[str] | None = _LOOPBACK_NAMES | {_host_name(host) for host in hosts}
         if any_host and not hosts:
@@ -173,7 +173,7 @@ class Guard:
         return self._opens_models or scope["path"] in OPEN_PATHS or signs_in or _is_page(scope)
 
     def _limit(self, scope: Scope) -> int:
-        return self._larger.get(scope["path"], self._max_body)
+        return self._limits.get(scope["path"], self._max_body)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         read, started, more, most = 0, False, True, self._limit(scope)

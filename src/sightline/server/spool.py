@@ -149,8 +149,8 @@ class Spool:
     def bring_in(self, log: Log) -> None:
         """Have everything logged that waits, the oldest conversation first. What is logged is no longer kept here.
 
-        A conversation that cannot be logged although the database is there stays, is told, and is tried again by the
-        next process.
+        A conversation that cannot be logged whole although the database is there stays, is told, and is tried again by
+        the next process.
 
         Raises:
             StoreError: the database is away.
@@ -167,9 +167,12 @@ class Spool:
                 raise
 
     def _bring_in(self, path: Path, log: Log) -> None:
-        size = path.stat().st_size
+        size, calls = path.stat().st_size, list[LateCall]()
         try:
-            log(list(_read(path)))
+            try:
+                calls.extend(_read(path))
+            finally:  # those before a damaged line, too
+                log(calls)
         except Exception as error:
             self._stores.check()  # it raises if the database went away meanwhile
             self._refused.add(path)

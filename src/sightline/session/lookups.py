@@ -21,6 +21,14 @@ _NO_LIMIT = 1 << 62
 _OF_MODEL = frozenset({Kind.ASSISTANT, Kind.CALL})
 
 
+class Answer(NamedTuple):
+    """What a model said after an item: its last item, and a branch that has it."""
+
+    item: str
+    branch: str
+    parts: list[Part]
+
+
 class Annotation(NamedTuple):
     """An annotation as the log has it: the seq of its entry, the branch it was written on, and its value."""
 
@@ -65,18 +73,19 @@ def read_unread(journal: Journal) -> list[Item]:
     return [journal.reader.item(row) for row in rows[max(answers - 1, 0) :]]
 
 
-def read_answers(journal: Journal, item_id: str) -> Iterator[list[Part]]:
+def read_answers(journal: Journal, item_id: str) -> Iterator[Answer]:
     """Yield what a model said right after an item, on each branch that has it."""
     timeline = journal.timeline
-    if (row := timeline.row(item_id)) is None:
+    if (row := timeline.row(item_id)) is None or row + 1 == len(timeline):
         return
-    for path in map(timeline.path, range(len(timeline.branches))):
+    for number, branch in enumerate(timeline.branches):
+        path = timeline.path(number)
         if not path.holds(timeline.branch[row], row):
             continue
         later = timeline.rows_on(path, range(row + 1, len(timeline)))
-        said = takewhile(lambda later_row: timeline.kind[later_row] in _OF_MODEL, later)
-        if parts := [part for said_row in said for part in journal.reader.item(said_row).parts]:
-            yield parts
+        if said := [*takewhile(lambda later_row: timeline.kind[later_row] in _OF_MODEL, later)]:
+            parts = [part for said_row in said for part in journal.reader.item(said_row).parts]
+            yield Answer(timeline.id(said[-1]), branch.name, parts)
 
 
 def compose_all(journal: Journal) -> Payload:

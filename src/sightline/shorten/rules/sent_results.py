@@ -17,9 +17,14 @@ from sightline.values.pattern import pattern
 _RESULT = pattern(rf"\s*(?:{RESULTS})", re.DOTALL)
 # What models were trained to read, in whatever agent.
 _ELEMENT = pattern(r"\s*<(tool_response|tool_result|tool_output|function_response|function_results?|observation)>")
-_SPOKEN = pattern(r"\s*Observation(?: \d{1,4})?:")  # a person may begin so too: only an action before it makes it one
+# A person may begin so too: only an action before it makes it one.
+_SPOKEN = pattern(r"\s*(?:Call id: [^\n]{1,200}\n)?Observation(?: \d{1,4})?:")
 
-_CALL = pattern(r"<tool_call|<function|<invoke\b|<execute_|<command>|^\W{0,4}Action\b[^\n]{0,40}:", re.MULTILINE)
+_CALL = pattern(
+    r"<tool_call|<function|<invoke\b|<execute_|<command>|^\W{0,4}Action\b[^\n]{0,40}:"
+    r"|<end_code>|</code>\s*\Z|^Calling tools:",  # smolagents
+    re.MULTILINE,
+)
 _COMMAND = pattern(r"```\s*\Z")  # what is said ends with a block: SWE-agent and others run it
 
 
