@@ -41,6 +41,10 @@ AGENTS: dict[str, tuple[str, list[str]]] = {
         [f"<tool_response>\n</tool_response>\n\n{ORDER}\n</tool_response>"],
     ),
     "Hermes, not closed": ("<tool_call>\n{}\n</tool_call>", [f"<tool_response>\n\n{ORDER}"]),
+    "smolagents": (
+        "Calling tools:\n[{'id': 'call_1', 'type': 'function', 'function': {'name': 'read', 'arguments': {}}}]",
+        [f"Observation:\n{ORDER}"],
+    ),
     "ReAct": ("Thought: I look.\nAction: read\nAction Input: a.txt", [f"Observation: Fine.\n\n{ORDER}"]),
 }  # fmt: skip
 

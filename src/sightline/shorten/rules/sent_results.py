@@ -19,7 +19,9 @@ _RESULT = pattern(rf"\s*(?:{RESULTS})", re.DOTALL)
 _ELEMENT = pattern(r"\s*<(tool_response|tool_result|tool_output|function_response|function_results?|observation)>")
 _SPOKEN = pattern(r"\s*Observation(?: \d{1,4})?:")  # a person may begin so too: only an action before it makes it one
 
-_CALL = pattern(r"<tool_call|<function|<invoke\b|<execute_|<command>|^\W{0,4}Action\b[^\n]{0,40}:", re.MULTILINE)
+_CALL = pattern(
+    r"<tool_call|<function|<invoke\b|<execute_|<command>|^\W{0,4}(?:Action\b[^\n]{0,40}|Calling tools):", re.MULTILINE
+)
 _COMMAND = pattern(r"```\s*\Z")  # what is said ends with a block: SWE-agent and others run it
 
 
