@@ -85,6 +85,7 @@ class Proxy:
             return JSONResponse(body, status_code=400)
         call = ModelCall(self, request.headers.items(), destination)
         if destination.format is None or request.method != "POST":
+            self._totals.others += 1
             return await call.pass_on(request.method, await request.body())
         request.scope[PATH_PATTERN] = read_door(path).path
         return await self._call_model(request, destination.format, call)
@@ -125,7 +126,13 @@ class Proxy:
         if self.require_log:
             why = "the request cannot be read here, and this server answers only what it logs (--require-log)"
             return _read_response(call.error(400, f"{why}: send it as plain JSON in the provider's format"))
-        return await call.pass_on("POST", body)
+        response = await call.pass_on("POST", body)
+        if response.status_code < 400:
+            self._totals.unlogged += 1
+            self._metrics.unlogged()
+        elif not call.has_failed:
+            self._totals.fail(_refused(response.status_code))
+        return response
 
     async def _pass_unlogged(self, call: "ModelCall", model_request: ModelRequest, error: Exception) -> Response:
         """Pass a request on that could not be logged, or refuse it.
@@ -284,7 +291,7 @@ class ModelCall:
         self._address, self._provider = destination.address, destination.provider
         self._lists_models = destination.lists_models
         self.names: set[str] = set()  # of the conversation, as far as they are known
-        self._has_failed = False  # there was no answer of the provider
+        self.has_failed = False  # there was no answer of the provider
 
     async def pass_on(self, method: str, body: bytes) -> Response:
         """Send a request as it came, and pass the answer back as it comes."""
@@ -327,8 +334,8 @@ class ModelCall:
         exchange = _ProxyExchange(self._proxy, self, call, spooled=spooled)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
-            if not self._has_failed:
-                self._proxy.totals.fail(f"its provider answered with status {response.status_code}")
+            if not self.has_failed:
+                self._proxy.totals.fail(_refused(response.status_code))
             return _read_response(response)
         if "text/event-stream" in response.headers.get("content-type", ""):
             name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
@@ -362,7 +369,7 @@ class ModelCall:
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
         else:
             why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
-        self._has_failed = True
+        self.has_failed = True
         self._proxy.totals.fail(why)
         return self.error(status, why)
 
@@ -433,6 +440,10 @@ class _ProxyExchange(AsyncExchange):
         if call.rounds > rounds:
             self._proxy.report_recall()
         return None if body is None else await self.begin(body)
+
+
+def _refused(status: int) -> str:
+    return f"its provider answered with status {status}"
 
 
 def _headers_of(response: httpx2.Response, name: str) -> Headers:
