@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-import uvloop
 
 SECONDS = 2.0  # for what is closed by a thread or a process that is just ending
 
@@ -37,6 +36,10 @@ def lasting() -> Iterator[list[Hashable]]:
 @pytest.fixture(scope="session", autouse=True)
 def _kept_by_libraries() -> None:
     """What a library opens once for the whole process: libuv has a pipe for signals from its first loop on."""
+    try:
+        import uvloop
+    except ImportError:  # an environment of another framework, or a system that has none
+        return
     with lasting():
         uvloop.new_event_loop().close()
 

@@ -37,12 +37,13 @@ def test_the_names_are_these() -> None:
     """A name more or less is a decision: it is made here too."""
     assert set(sightline.__all__) == {
         "AnchorConflict", "AppError", "AsyncSession", "BadCodeId", "BadInput", "BadSessionId", "Budget", "Compacted",
-        "Conflict", "ContextOverflow", "ContextTooLarge", "Damaged", "InvalidSourceData", "Item", "JsonlStore",
-        "Kind", "Locked", "Lod", "Loss", "MemoryStore", "MemoryStores", "Message", "ModelBusy", "ModelError",
-        "ModelRefused", "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "Payload", "PinnedOverflow", "Plan",
-        "PostgresStores", "Refused", "Session", "SessionClosed", "SessionNotFound", "Settings", "SightlineError",
-        "Store", "StoreError", "Stores", "Strategy", "StrategyError", "ToolFailed", "UnknownApp", "UnknownCall",
-        "UnknownCode", "UnknownItem", "Unconfirmed", "Unsynced", "Unwritable", "VersionMismatch", "View", "wrap",
+        "Conflict", "ContextOverflow", "ContextTooLarge", "Damaged", "Fitted", "InvalidSourceData", "Item",
+        "JsonlStore", "Kind", "Locked", "Lod", "Loss", "MemoryStore", "MemoryStores", "Message", "ModelBusy",
+        "ModelError", "ModelRefused", "NoModel", "NotShorter", "NothingCompacted", "OpenCalls", "Payload",
+        "PinnedOverflow", "Plan", "PostgresStores", "Refused", "Session", "SessionClosed", "SessionNotFound",
+        "Settings", "SightlineError", "Store", "StoreError", "Stores", "Strategy", "StrategyError", "ToolFailed",
+        "UnknownApp", "UnknownCall", "UnknownCode", "UnknownItem", "Unconfirmed", "Unsynced", "Unwritable",
+        "VersionMismatch", "View", "fit", "wrap",
     }  # fmt: skip
     assert {*sightline.__all__, "__version__"} == set(dir(sightline))
 

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from sightline.plan.view import Budget as Budget
     from sightline.plan.view import View as View
     from sightline.session.async_session import AsyncSession as AsyncSession
+    from sightline.session.fit import Fitted as Fitted
+    from sightline.session.fit import fit as fit
     from sightline.session.session import Session as Session
     from sightline.values.items import Item as Item
     from sightline.values.items import Kind as Kind
@@ -88,6 +90,7 @@ _HOMES = {
     "plan.strategy": ("Strategy",),
     "plan.view": ("Budget", "View"),
     "session.async_session": ("AsyncSession",),
+    "session.fit": ("Fitted", "fit"),
     "session.session": ("Session",),
     "log.stores": ("Store", "Stores"),
     "log.stores.jsonl": ("JsonlStore",),

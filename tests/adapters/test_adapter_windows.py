@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from upstream_script import Answer, answer
 import sightline as sl
 from sightline.adapters.langchain import SightlineMiddleware
 from sightline.adapters.mcp import create_server
+from sightline.adapters.mcp_windows import ProjectWindows
 from sightline.adapters.openai_agents import SightlineSession, run_options
 from sightline.adapters.pydantic_ai import SightlineCapability
 from sightline.apps import App, Element, Lod, action
@@ -38,6 +40,7 @@ from sightline.view.catalog.places import Places
 BUDGET = Budget(window=12_000, output=1_000)
 ADD = {"window_id": "todo_1", "action_id": "add", "params": {"text": "buy milk"}}
 ITEM = ">buy milk</item>"
+OURS = ["create", "action", "expand", "recall"]
 
 
 class Bell(App):
@@ -132,6 +135,31 @@ def test_a_wrapped_client(wire: str, mode: str, tools: bool, tmp_path: Path) -> 
         program.close()
 
 
+WHOLE = sl.Settings(strategy="sliding")
+MADE = [lambda: {"sessions": MemoryStores(), "settings": WHOLE},
+        lambda: {"sessions": lambda _: sl.Session(sl.MemoryStore("s"), settings=WHOLE)}]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", MADE, ids=["its own sessions", "a session it is given"])
+def test_where_a_strategy_lowers_nothing_there_is_no_look(made: Any) -> None:
+    """No adapter offers the model a tool that could only refuse."""
+    model = StrictModel(**script(AIMessage("Noted.")))
+    middleware = SightlineMiddleware(BUDGET, apps=["todo"], **made())
+    chain.run(chain.made(model, middleware), "Hello.")
+    assert {each["function"]["name"] for each in model.bound[-1]} == {"shell", *OURS}
+
+    options = run_options("T", BUDGET, apps=["todo"], run_config=sdk.config(), **made())
+    scripted = ScriptedModel([{"output": [assistant_message("Noted.")]}])
+    agent: Agent[Any] = Agent(name="keeper", model=scripted, tools=[*options["session"].tools])
+    sdk.run(agent, "Hello.", options)
+    assert [tool.name for tool in scripted.calls[-1].tools] == OURS
+
+    steps = pydantic.Script([TextPart("Noted.")])
+    pydantic.run(pydantic.agent(steps, SightlineCapability(BUDGET, apps=["todo"], **made())), "Hello.")
+    assert {*steps.tools[-1]} == {"shell", *OURS}
+
+
 def test_mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each answer shows the window. Another client of the project sees the same list, and goes on with it."""
     home = mcp_home.Home(tmp_path, monkeypatch)
@@ -157,9 +185,25 @@ def test_mcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             text = await mcp_home.call(client, "windows")
             assert ITEM in text
             assert "notebook_1" not in text
-            assert '<Window id="todo_2">' in await mcp_home.call(client, "create", name="todo")
+            assert await mcp_home.call(client, "action", window_id="todo_1", action_id="close")
+            opened = await mcp_home.call(client, "create", name="todo")
+            assert '<Window id="todo_2">' in opened
+            [closed] = re.findall(r"create\(name=todo, from=(#\d+)\)", opened)
+            assert ITEM in await mcp_home.call(client, "create", **{"name": "todo", "from": closed})
+            why = await mcp_home.failure(client, "create", **{"name": "todo", "from": "#999"})
+            assert "no closed window #999" in why
+            assert "say which app" in await mcp_home.failure(client, "create")
 
     anyio.run(run)
+
+
+def test_projects_of_one_database_have_windows_of_their_own(tmp_path: Path) -> None:
+    """As their folders have; each finds its own again."""
+    stores, apps = MemoryStores(), load_apps(["todo"])
+    shop, bank = (Places(tmp_path / name, stores=stores) for name in ("shop", "bank"))
+    assert ITEM in ProjectWindows(shop, apps).act("todo_1", "add", {"text": "buy milk"})
+    assert ITEM not in ProjectWindows(bank, apps).show()
+    assert ITEM in ProjectWindows(shop, apps).show()
 
 
 @pytest.mark.parametrize("make", [

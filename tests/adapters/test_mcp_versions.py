@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from environment import make_environment, run_tests
 
-NEEDED = ("mcp==2.0.*", "click>=8.1", "rich>=13.7", "pytest>=8", "hypothesis>=6.100")
+NEEDED = ("mcp==2.0.*", "click>=8.1", "rich>=13.7", "pytest>=8", "hypothesis>=6.100", "psutil")
 
 
 @pytest.mark.soak

@@ -207,6 +207,7 @@ def test_prices_are_those_of_the_provider_itself() -> None:
         ("[tools]\nfolder = 3", r"\[tools\]: unknown key 'folder'; choose among only, folders, readable"),
         ("tools = 3", r"\[tools\] is a table"),
         ("[mcp.a]\nargs = []", r"\[mcp.a\]: say either command, with args and env, or url"),
+        ('[chat]\nwindows = "html"', r"\[chat\]: windows are written as one of xml, markdown, brief, not 'html'"),
         ('[chat]\nlocale = "fr"', r"\[chat\]: unknown locale; choose one of en, zh"),
     ],
 )

@@ -1,5 +1,6 @@
 """Branches with names, windows that the user acts on, and what the project tells agents."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,29 @@ def test_a_window_is_used_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[
     home = tmp_path / "home"
     with Session.resume(Folder(project, home).sessions()[0], project, root=home) as session:
         assert note in [session.items.text(item.id) for item in session.items]
+
+
+@pytest.mark.slow
+def test_a_project_says_how_windows_are_written(tmp_path: Path) -> None:
+    """All of them, in new chats."""
+    with Stub([answer("One.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url, '[chat]\nwindows = "markdown"\n')
+        talked(project, ["/apps open todo", "What is on it?"])
+    assert "[form:add text=] (text:string)" in stub.asked[0].body["messages"][-1]["content"]
+
+
+@pytest.mark.slow
+def test_a_window_that_was_closed_is_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who opens the app again is told how; the new window has what the old one had. Another handle is refused."""
+    with Stub([answer("One."), answer("Milk.")]) as stub:
+        lines = ["first", "/apps open todo", "/windows todo_1 add milk", "/windows close todo_1", "/apps open todo"]
+        project = configured(tmp_path / "shop", stub.url)
+        chat = talked(project, lines)
+        [offer] = re.findall(r"/(apps open todo from #\d+) opens it", capsys.readouterr().out)
+        talked(project, [f"/{offer}", "/apps open todo from #999", "What is on it?"], resume=chat.session.id)
+    assert "Window todo_3 is open" in (shown := capsys.readouterr().out)
+    assert "no closed window #999" in shown
+    assert ">milk</item>" in str(stub.asked[-1].body["messages"][-1])
 
 
 def prompts(stub: Stub) -> list[str]:

@@ -320,12 +320,13 @@ def test_another_model_and_another_strategy(tmp_path: Path, capsys: Shown) -> No
     """Both act from the next message on; a name that means nothing changes nothing."""
     with Stub([answer("One."), answer("Two.")]) as stub:
         project = configured(tmp_path / "shop", stub.url)
-        chat = talked(project, ["first", "/model other", "/model nope", "/strategy sliding", "second"])
+        chat = talked(project, ["first", "/model other", "/model nope", "/strategy rounds,sliding", "second"])
     shown = capsys.readouterr().out
     assert [asked.body["model"] for asked in stub.asked] == ["stub", "other"]
     assert "other is a small model" in shown
     assert "no model 'nope'" in shown
-    assert chat.session.settings.strategy == "sliding"
+    assert "The strategy is rounds → sliding from the next message on." in shown
+    assert chat.session.settings.strategy == ("rounds", "sliding")
 
 
 def test_a_conversation_is_exported_once(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

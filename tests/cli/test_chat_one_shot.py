@@ -12,8 +12,11 @@ from chat_place import configured, talked
 from click.testing import CliRunner, Result
 from stub import Stub, answer, error
 
+from sightline.adapters.mcp_windows import ProjectWindows
 from sightline.cli.main import app
+from sightline.follow.windows import load_apps
 from sightline.log.stores.session_folder import Folder
+from sightline.view.catalog.places import Places
 
 Ask = Callable[..., Result]
 READ = ("c1", "file_reader", {"path": "notes.txt"})
@@ -123,6 +126,16 @@ def test_a_script_is_told_that_there_was_nothing_to_continue(
 
 
 @pytest.mark.slow
+def test_windows_of_mcp_clients_are_no_conversation_to_go_on_with(tmp_path: Path, ask: Ask) -> None:
+    """Their session is the newest, and `--continue` goes on with the talk before it."""
+    with Stub([answer("One."), answer("Two.")]) as stub:
+        project = configured(tmp_path / "shop", stub.url)
+        first = json.loads(ask("-p", "First?", "--json").stdout)
+        ProjectWindows(Places(project, root=tmp_path / "home"), load_apps(["todo"])).show()
+        second = json.loads(ask("--continue", "-p", "Second?", "--json").stdout)
+    assert second["session"] == first["session"] != Folder(project, tmp_path / "home").sessions()[1]
+
+
 def test_a_question_that_fails_has_exit_code_1(tmp_path: Path, ask: Ask) -> None:
     """Nothing on standard output, one line on standard error; with --json the object says so."""
     refusal = error(401, body={"error": {"message": "who are you"}})

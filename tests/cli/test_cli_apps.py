@@ -313,6 +313,14 @@ def test_levels_and_forms_can_be_switched_on_the_way(run: Run) -> None:
     assert "<count>" in run("apps", "run", "todo", "--level", "summary").stdout
 
 
+def test_each_window_says_its_own_form(run: Run) -> None:
+    """Where one is written in Markdown, the others are not."""
+    lines = ["open notebook", "window notebook", "as markdown", "window launcher"]
+    result = run("apps", "run", "launcher", *(word for line in lines for word in ("--do", line)))
+    assert result.stdout.startswith('<Window id="launcher">')
+    assert "launcher, level of detail full, format xml" in result.stderr
+
+
 def test_markers_are_pressed_as_they_are_shown(run: Run) -> None:
     """Alone, filled in, or with what they need behind them."""
     lines = ["add a", "[form:add text=b]", "[form:add text=] c d", "[button:toggle] 2", "[button:delete-1]"]

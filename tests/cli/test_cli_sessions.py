@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from sightline import Session, samples
+from sightline import Session, Settings, samples
 from sightline.cli.phrases import LANGUAGES
 from sightline.log.stores.session_folder import Folder
 from sightline.view.replay.formats import recorded
@@ -109,6 +109,13 @@ def test_show_lists_every_item_with_its_tokens_at_three_levels(run: Run, root: P
     assert (shown["session"], shown["branch"], shown["branches"]) == ("login-bug", "main", ["main"])
     rows = run("sessions", "show", "--last", "3").stdout.splitlines()
     assert [row.split()[0] for row in rows[2:]] == [f"#{item['id']}" for item in shown["items"][-3:]]
+
+
+def test_show_names_a_pipe_as_everything_else_does(run: Run, folder: Folder) -> None:
+    """Its stages, joined."""
+    with Session(_store(folder, "pipe"), settings=Settings(strategy=["rounds", "sliding"])) as session:
+        session.user("Hello.")
+    assert "strategy rounds → sliding" in run("sessions", "show", "pipe").stdout
 
 
 @pytest.mark.slow

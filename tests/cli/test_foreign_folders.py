@@ -38,6 +38,7 @@ READING: dict[str, list[list[str]]] = {
     "sessions": [["sessions"], ["sessions", "--all", "--json"]],
     "sessions export": [["sessions", "export", SESSION], ["sessions", "export", SESSION, "--format", "jsonl"]],
     "sessions list": [["sessions", "list", "--all"]],
+    "setup": [["setup"], ["setup", "--json"]],
     "sessions show": [["sessions", "show", SESSION], ["sessions", "show", SESSION, "--json"]],
     "store copy": [["store", "copy", "--to", f"{OUT}/copy"]],
     "strategies": [["strategies"]],

@@ -36,10 +36,9 @@ def opened(path: Path, disk: CountedDisk | None = None) -> Journal:
 
 def state(journal: Journal) -> dict[str, object]:
     """Everything the journal knows of its log, all levels and constraints that nobody needed before included."""
-    for unit in range(len(journal.timeline.unit_row)):
-        journal.timeline.least_size(unit)
     for row in range(len(journal.timeline)):
-        journal.timeline.short_size(row, Lod.SUMMARY)
+        for lod in (Lod.GIST, Lod.SUMMARY):
+            journal.timeline.short_size(row, lod)
         journal.reader.has_constraints(row)
     columns = {name: list(column) for name, column in journal.timeline.columns().items()}
     return {**columns, "state": journal.timeline.saved_state(), "tips": journal.store.tips, "head": journal.head}

@@ -24,6 +24,7 @@ from sightline.origins.openstarry import (
     create_context_manager,
     take_turn,
 )
+from sightline.plan.strategies.project_choice import from_plugin
 from sightline.plan.strategies.summary import Summary
 from sightline.testing import WordCounter
 
@@ -974,6 +975,17 @@ def test_a_plugin_json_may_say_the_goal() -> None:
     plugin["contextStrategy"]["taskGoal"] = 3
     with pytest.raises(BadInput, match=r"contextStrategy\.taskGoal is text, not 3"):
         create_context_manager(plugin)
+
+
+@pytest.mark.parametrize("more", [{}, {"contextStrategy": ["rounds", "sliding"]}], ids=["no strategy", "a pipe"])
+def test_the_goal_may_stand_beside_the_strategy(more: Json) -> None:
+    """Where no object of a strategy could hold it; one that a strategy has goes before it."""
+    plugin: Json = {"id": "a", "taskGoal": "sell more tea", **more}
+    assert "sell more tea" in str(compose(create_context_manager(plugin), [user("hello")]))
+    stage = {"type": "plugin", "pluginId": "sliding", "taskGoal": "sell coffee"}
+    assert from_plugin({**plugin, "contextStrategy": stage}).task_goal == "sell coffee"
+    with pytest.raises(BadInput, match=r"plugin\.json: taskGoal is text, not 3"):
+        create_context_manager({**plugin, "taskGoal": 3})
 
 
 @pytest.mark.parametrize(

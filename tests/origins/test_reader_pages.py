@@ -27,6 +27,7 @@ def test_a_documents_page_has_the_same_form_in_both_languages(document: str) -> 
         assert len(text.splitlines()) < 60
     assert len(programs) == 2
     assert programs[0] == programs[1]
+    assert len([line for line in programs[0].splitlines() if line]) <= 10
 
 
 def test_all_five_stand_in_one_short_program() -> None:

@@ -293,7 +293,8 @@ def test_nothing_is_left_out_as_long_as_gists_fit(strategy: str) -> None:
     widest = talk.preview(EVERYTHING)
     full = widest.tokens + sum(each.tokens for each in widest.reductions())
     units = list(timeline.units_between(path, timeline.unit_row[next(iter(widest.plan))], len(timeline)))
-    least = full - sum(timeline.unit_full[unit] - timeline.least_size(unit) for unit in units)
+    rows = [row for unit in units for row in timeline.rows_of(unit)]
+    least = full - sum(timeline.full[row] - timeline.size(row, Lod.GIST) for row in rows)
     payload = talk.preview(Budget(window=least, recall=0))
     assert payload.tokens <= least
     assert len(payload.plan) == len(units)

@@ -232,6 +232,8 @@ def test_a_state_from_before_the_pipe_is_used() -> None:
         (["entities", "focus"], "index lines"),
         (["summary", "focus"], "summary and focus both ask for summaries"),
         (["sliding", "rounds"], "sliding shows what fits the budget and comes last"),
+        (["summary", "rounds", "sliding"], "rounds shortens files and comes before summary; move it to the beginning"),
+        (["entities", "rounds"], "rounds shortens files and comes before entities"),
         (["rounds", "rounds"], "rounds is there twice"),
         ([], "a pipe is a list of strategies"),
         (["rounds", 3], "a pipe is a list of strategies"),

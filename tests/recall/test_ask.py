@@ -180,7 +180,7 @@ def test_a_result_is_found_by_its_call(path: str, found: bool) -> None:
 @pytest.mark.parametrize(("before", "found"), [("Ada: And what then?", True), ("Ada: And so on.", False)])
 def test_an_answer_comes_with_its_question(before: str, found: bool) -> None:
     """Before a turn of the person who is named stands the question that it answers, though it matches too little."""
-    strong, weak = "Ben: The slow ferry to Marstal costs 48 crowns.", "Ben: The slow ferry, yes."
+    strong, weak = "Ben: The slow ferry to Marstal costs 48 crowns.", "Ben: Yes, the slow ferry it is, I think."
     session = talk((101, strong), (300, before), (301, weak))
     shown = recalled_for(session, "What does the slow ferry to Marstal cost, Ben?", 4_000)
     assert (strong in shown, weak in shown, before in shown) == (True, True, found)

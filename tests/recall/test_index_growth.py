@@ -1,10 +1,12 @@
 """When the search index is made, and what is added to it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sightline import Budget, Session
+from sightline.recall import finder
 from sightline.recall.finder import Finder
 from sightline.testing import MemoryStore, WordCounter
 from sightline.values.items import Call, Kind
@@ -43,6 +45,40 @@ def test_only_a_message_that_searches_is_preceded_by_indexing(indexed: list[int]
     asked = ask(session)
     recalls = [row for row in range(asked) if session.log.timeline.kind[row] == Kind.RECALL]
     assert indexed == [row for row in range(asked + 1) if row not in recalls]
+
+
+@pytest.mark.parametrize("many", [10, 1_000])
+def test_a_long_history_is_searched_before_it_is_indexed(
+    many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first message is answered as from an index. That is made at the end of the session: nobody scans again."""
+    monkeypatch.setattr(finder, "_MANY", many)
+    with Session.open(tmp_path, session_id="s", root=tmp_path, token_counter=WordCounter()) as session:
+        for number in range(30):
+            session.user(f"Where is invoice {number} of the parser kept? {'word ' * 40}")
+            session.reply(f"In drawer {number}.")
+        asked = ask(session)
+        index = session._recall._finder._opened()
+        assert index.upto == (0 if many == 10 else asked + 1)
+        assert "In drawer 3." in str(session.preview(BUDGET).openai())
+        rows = len(session.log.timeline)
+    with Session.resume("s", tmp_path, root=tmp_path, token_counter=WordCounter()) as session:
+        assert session._recall._finder._opened().upto == (rows if many == 10 else asked + 1)
+
+
+def test_the_second_message_indexes_what_the_first_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its words are others. The same message again would be answered by the same search."""
+    monkeypatch.setattr(finder, "_MANY", 10)
+    session = Session(MemoryStore("s"), token_counter=WordCounter())
+    for number in range(30):
+        session.user(f"Where is invoice {number} of the parser kept? {'word ' * 40}")
+        session.reply(f"In drawer {number}.")
+    ask(session)
+    session.reply("In drawer 3.")
+    session.user("And which letter lies beside the lexer of drawer 17?")
+    session.compose(BUDGET)
+    assert session._recall._finder._opened().upto == len(session.log.timeline) - 1
+    assert session._recall._finder._scan is None
 
 
 def step(session: Session, call_id: str) -> None:

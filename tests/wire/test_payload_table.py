@@ -26,7 +26,7 @@ def test_a_payload_prints_as_a_table_with_levels_reasons_and_windows() -> None:
     for line in shortened:
         expected = ["#" + line.id, "assistant", "gist", str(line.tokens), str(line.full_tokens), "shortened to fit"]
         assert " ".join(cells["#" + line.id].split()) == " ".join(expected)
-    assert " ".join(cells["todo_1"].split()) == "todo_1 window full as it is now, at the end"
+    assert " ".join(cells["todo_1"].split()) == "todo_1 window as it is now, at the end"
     assert payload.plan.marker in str(payload)
 
 
@@ -60,6 +60,16 @@ def test_the_items_stand_as_the_model_sees_them() -> None:
     shown = [row.split()[0].removeprefix("#") for row in str(payload).splitlines() if row.startswith("#")]
     assert shown == [message.id for message in payload.body if message.id in shown]
     assert session.items.info(shown[0]).kind.name == "SUMMARY"
+
+
+@pytest.mark.parametrize("level", ["gist", "out"])
+def test_a_window_is_not_said_to_be_shown_in_full(level: str) -> None:
+    """Its level is its own, and its text says it."""
+    session = Session(MemoryStore(), apps=["todo"])
+    session.user("hello")
+    session.windows.lod(session.windows.open("todo"), level)
+    [row] = [row for row in str(session.compose(Budget(3_000))).splitlines() if row.startswith("todo_1")]
+    assert "full" not in row
 
 
 def test_a_window_that_was_shortened_says_what_that_saved() -> None:

@@ -98,9 +98,9 @@ class SightlinePlugin(BasePlugin):  # type: ignore[misc]
             late=True,
         )
         llm_request.contents = await asyncio.to_thread(call.compose, self.budget or _budget_of(llm_request))
-        if call.offers:
-            answer = partial(self._conversations.answer, name)
-            llm_request.append_tools([_RecallTool(tool, answer) for tool in free])
+        answer = partial(self._conversations.answer, name)
+        if own := [_RecallTool(tool, answer) for tool in free if tool.name in call.own]:
+            llm_request.append_tools(own)
         self._calls[_call_of(callback_context)] = call
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> None:

@@ -5,7 +5,7 @@ The state keeps every message. Needs the extra `langchain`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -112,13 +112,13 @@ class _Threads:
     def _is_ours(self, tool: Any) -> bool:
         return any(tool is own for own in self.tools)
 
-    def without_ours(self, tools: Sequence[Any]) -> list[Any]:
-        """Return the tools that are not ours."""
-        return [tool for tool in tools if not self._is_ours(tool)]
+    def offered(self, tools: Sequence[Any], own: Collection[str] = ()) -> list[Any]:
+        """Return these tools, of ours only those with these names."""
+        return [tool for tool in tools if not self._is_ours(tool) or tool.name in own]
 
     def define(self, tools: Sequence[Any]) -> list[Any]:
         """Return the definitions of tools that are not ours. They are made again only for other tools."""
-        others = self.without_ours(tools)
+        others = self.offered(tools)
         defined, definitions = self._defined
         if len(others) != len(defined) or any(one is not other for one, other in zip(others, defined, strict=True)):
             try:
@@ -201,10 +201,8 @@ class SightlineMiddleware(AgentMiddleware):
         return call, self.budget or _budget_of(request.model)
 
     def _changed(self, request: "_Request", call: ListCall, messages: list[Any]) -> "_Request":
-        """Return a request with these messages, and with our tools only if they go with this call."""
-        if call.offers:
-            return request.override(messages=messages)
-        return request.override(messages=messages, tools=self._threads.without_ours(request.tools))
+        """Return a request with these messages, and of our tools those that go with this call."""
+        return request.override(messages=messages, tools=self._threads.offered(request.tools, call.own))
 
 
 class ContextNode:

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import quote
 
@@ -221,12 +221,17 @@ def _add_windows(server: _Server, project: ProjectWindows) -> None:
     async def windows() -> str:
         return await answer(project.show) or "No window is open. create opens one."
 
-    @tool("create", create_tool({app.name: app.describe() for app in project.apps}).description, _CHANGES)
     async def create(
-        name: Annotated[str, Field(description="the app's name", max_length=100)],
+        name: Annotated[str, Field(description="the app's name", max_length=100)] = "",
         target: Annotated[str, Field(description="what to open it for, such as a file", max_length=4_000)] = "",
+        closed: Annotated[str, Field(alias="from", description="a closed window, such as #412", max_length=20)] = "",
     ) -> str:
-        return await answer(partial(project.create, name, target))
+        return await answer(partial(project.create, name, target, closed))
+
+    @tool("create", create_tool({app.name: app.describe() for app in project.apps}).description, _CHANGES)
+    @wraps(create)
+    async def open_app(**given: str) -> str:  # the SDK passes `from` as it is called, which is no name in Python
+        return await create(**{"closed" if name == "from" else name: value for name, value in given.items()})
 
     @tool("action", f"{ACTION.description} Gives what came of it, and the window as it is then.", _CHANGES)
     async def action(

@@ -26,6 +26,7 @@ from sightline.follow.list_call import ListCall, shows_all, usual_budget
 from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.plan import Budget
 from sightline.providers.windows import window_of
+from sightline.session.attention import own_tools
 from sightline.session.session import Session
 from sightline.values.finish import finish
 from sightline.values.items import ToolDefinition
@@ -183,11 +184,12 @@ class SightlineSession:
         self._lacks_tools = not (own or shows_all(call.payload))
         return composed
 
-    @property
-    def offers_tools(self) -> bool:
-        """Whether the model gets our tools with the next call: something was shortened, or it had them before."""
+    def offers(self, name: str, *, late: bool) -> bool:
+        """Whether the model gets this tool of ours with the next call. `late`: only when something was shortened."""
         with self._conversations.use(self.session_id, self) as history:
-            return self._lacks_tools or bool(offered(history.session.log.tools.definitions))
+            session = history.session
+            is_there = name in WINDOW_TOOLS or any(tool.name == name for tool in own_tools(session.strategy))
+            return is_there and (not late or self._lacks_tools or bool(offered(session.log.tools.definitions)))
 
     def answer(self, name: str, arguments: dict[str, Any], call_id: str = "") -> str:
         """Return the answer to the model's call of one of our tools."""
@@ -276,18 +278,18 @@ class _OwnTool(FunctionTool):  # type: ignore[misc]  # see pyproject.toml
 _of_runs: WeakKeyDictionary[RunContextWrapper[Any], SightlineSession] = WeakKeyDictionary()
 
 
-async def _is_wanted(context: RunContextWrapper[Any], _agent: Any) -> bool:
-    """Whether the model gets our tools: after the first call of its conversation that showed less than everything.
+def _make_tool(tool: ToolDefinition, *, late: bool = True) -> FunctionTool:
+    """A tool of ours. If it is `late`, the model has it after the first call that showed less than everything.
 
     The SDK asks before it composes, so that call itself has none.
     """
-    session = _of_runs.get(context)
-    return session is None or await asyncio.to_thread(lambda: session.offers_tools)
 
+    async def is_wanted(context: RunContextWrapper[Any], _agent: Any) -> bool:
+        session = _of_runs.get(context)
+        return session is None or await asyncio.to_thread(session.offers, tool.name, late=late)
 
-def _make_tool(tool: ToolDefinition, *, late: bool = True) -> FunctionTool:
-    answer, is_enabled = _answer_with(tool.name), _is_wanted if late else True
-    return _OwnTool(tool.name, tool.description, tool.schema, answer, strict_json_schema=False, is_enabled=is_enabled)
+    answer = _answer_with(tool.name)
+    return _OwnTool(tool.name, tool.description, tool.schema, answer, strict_json_schema=False, is_enabled=is_wanted)
 
 
 recall_tools: list[FunctionTool] = [_make_tool(tool) for tool in RECALL_TOOLS]

@@ -65,7 +65,6 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
         self.budget = budget
         self._conversations = Conversations(sessions, settings=settings, program="pydantic-ai", apps=apps)
         self._call: ListCall | None = None  # the last request of the run
-        self._has_apps = not WINDOW_TOOLS.isdisjoint(tool.name for tool in self._conversations.own_tools)
 
     def session_of(self, conversation_id: str) -> Session:
         """Return the session of a conversation, on the branch of the messages that it had last."""
@@ -104,9 +103,9 @@ class SightlineCapability(AbstractCapability[Any]):  # type: ignore[misc]  # see
         parameters, model = request_context.model_request_parameters, request_context.model
         budget = self.budget or _budget_of(model, request_context.model_settings)
         request_context.messages = await asyncio.to_thread(self._compose, ctx, messages, parameters, budget)
-        if self._call is not None and not self._call.offers and not self._has_apps:
-            others = [tool for tool in parameters.function_tools if not self._is_ours(tool)]
-            request_context.model_request_parameters = replace(parameters, function_tools=others)
+        if (call := self._call) is not None:
+            tools = [tool for tool in parameters.function_tools if tool.name in call.own or not self._is_ours(tool)]
+            request_context.model_request_parameters = replace(parameters, function_tools=tools)
         return request_context
 
     async def after_model_request(

@@ -124,11 +124,8 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             return messages
 
     async def _call_model(self, context: Any, call: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        composed, offers = await asyncio.to_thread(self._compose, context)
-        specs = context.tool_specs
-        if not offers:
-            own = {tool.tool_name for tool in self._tools if self._is_ours(context.agent, tool)}
-            specs = [spec for spec in specs if spec["name"] not in own]
+        composed, unwanted = await asyncio.to_thread(self._compose, context)
+        specs = [spec for spec in context.tool_specs if spec["name"] not in unwanted]
         async for event in call(context.replace(messages=composed, tool_specs=specs)):
             yield event
 
@@ -136,8 +133,8 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
         """Whether an agent has this tool under its name, and not one of the program."""
         return agent.tool_registry.registry.get(tool.tool_name) is tool
 
-    def _compose(self, context: Any) -> tuple[list[Json], bool]:
-        """Return what is sent, and whether our tools go with it."""
+    def _compose(self, context: Any) -> tuple[list[Json], set[str]]:
+        """Return what is sent, and which of our tools do not go with it."""
         messages, changing = _split(context.messages, getattr(context, "dynamic_trailing_blocks", 0))
         own = {tool.tool_name for tool in self._tools if self._is_ours(context.agent, tool)}
         tools = [spec for spec in context.tool_specs if spec["name"] not in own]
@@ -161,7 +158,7 @@ class SightlineConversationManager(ConversationManager):  # type: ignore[misc]
             last = {"role": "user", "content": changing}
             merged = strands_messages.merge(written[-1], last) if written else None
             written[len(written) - (merged is not None) :] = [merged or last]
-        return written, call.offers
+        return written, own - call.own
 
     async def _add_reply(self, event: MessageAddedEvent) -> None:
         """Log the model's reply at once, so that the log is whole when a run ends, and learn from its usage."""

@@ -34,6 +34,7 @@ from msgspec.structs import replace
 
 from sightline.agent.models.endpoint import Endpoint, bare_address, checked_address
 from sightline.agent.models.secret import Secret
+from sightline.apps.window import FORMS
 from sightline.errors import BadInput
 from sightline.files.project import read_beginning
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
@@ -85,12 +86,15 @@ class ChatSettings(msgspec.Struct, frozen=True):
     locale: str = ""
     strategy: str = ""
     rounds: int = 0  # how often a model may ask for tools before it answers; 0: as often as an `Agent` lets it
+    windows: str = "xml"  # how those of apps are written, in new chats
 
     def __post_init__(self) -> None:
         if self.rounds < 0:
             raise ValueError("rounds is at least 1")
         if self.locale not in ("", *LOCALES):
             raise ValueError(f"unknown locale; choose one of {', '.join(LOCALES)}")
+        if self.windows not in FORMS:
+            raise ValueError(f"windows are written as one of {', '.join(FORMS)}, not {self.windows!r}")
 
 
 class Config(msgspec.Struct, frozen=True):

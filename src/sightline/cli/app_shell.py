@@ -226,9 +226,11 @@ class AppShell:
         if window is None:
             return None
         context = to_json(window.context())
-        text = msgspec.json.format(context, indent=2).decode() if self.form == "json" else texts.get(window.id, "")
+        is_json = self.form == "json"
+        text = msgspec.json.format(context, indent=2).decode() if is_json else texts.get(window.id, "")
+        form = self.form if is_json else window.options.form or window.style.form
         level, tokens = window.document.lod.name.lower(), session.count(text)
-        return View(window.id, level, self.form, text, tokens, msgspec.json.decode(context))
+        return View(window.id, level, form, text, tokens, msgspec.json.decode(context))
 
     def run(self, line: str) -> Reply:
         """Run a line. It raises nothing: a reply says what cannot be done, and what can."""

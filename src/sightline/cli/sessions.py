@@ -35,6 +35,7 @@ from sightline.log import branch_label
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
+from sightline.values.settings import strategy_name
 from sightline.view.catalog.log_count import own_words, typed_command
 from sightline.view.catalog.places import Places
 from sightline.view.document import TRANSCRIPTS
@@ -210,7 +211,7 @@ def _show_items(here: Place, session: Session, items: Sequence[ItemInfo]) -> Non
     out, words, settings, branches = console(), here.words, session.settings, session.branches
     heading = words(
         "session heading", id=session.id, branch=branch_label(session.branch),
-        strategy=settings.strategy, profile=settings.profile,
+        strategy=strategy_name(settings.strategy), profile=settings.profile,
     )  # fmt: skip
     if len(branches) > 1:
         heading += "\n" + words("branches there are", names=", ".join(map(branch_label, branches)))

@@ -290,7 +290,8 @@ class Composer:
         journal, swept, usual = self.journal, bool(plan.reason), plan
         visible = inputs.sources_shown(journal, plan)
         question = self._question_text()
-        asked = view.last is None and self._recall.may_be_answered(question)
+        is_first = view.last is None and not view.compactions  # a summary stands for what it covers
+        asked = is_first and self._recall.may_be_answered(question)
         find = partial(self._recall.note_for_question, question, visible=visible)
         search = partial(find, must_answer=False, asked=asked)
         note = search(inputs.recall_tokens(view, plan), reduced(plan))

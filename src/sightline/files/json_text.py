@@ -101,10 +101,10 @@ class JsonText:
             if "\n" not in gap:
                 gap = " " if self._is_spaced else ""
             own = f"{gap}{name}{self._dump(value, at, indent=_indent_in(gap))}"
-            if self._comments and "\n" in gap and (rest := _LINE_END.match(self.text, at)):
-                comma = rest[1]  # behind the last value
-                before, after = self.text[:at] + ("" if comma else ","), self.text[rest.end() :]
-                return self._changed(before + rest[0] + own + comma + after)
+            if self._comments and "\n" in gap and (line_end := _LINE_END.match(self.text, at)):
+                comma = line_end[1]  # behind the last value
+                before, after = self.text[:at] + ("" if comma else ","), self.text[line_end.end() :]
+                return self._changed(before + line_end[0] + own + comma + after)
             new = f",{own}"
             return self._changed(self.text[:at] + new + self.text[at:])
         indent = self._indent_at(outer.start)
@@ -114,8 +114,8 @@ class JsonText:
             new = f"{opening}{name}{self._dump(value, outer.start)}{closing}"
         else:
             inner, line = indent + self._unit, self._newline
-            rest = inside if inside.strip() else f"{line}{indent}"  # comments
-            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{rest}{closing}"
+            after = inside if inside.strip() else f"{line}{indent}"  # comments
+            new = f"{opening}{line}{inner}{name}{self._dump(value, 0, indent=inner)}{after}{closing}"
         return self._changed(self.text[: outer.start] + new + self.text[outer.end :])
 
     def remove(self, path: Sequence[Step]) -> "JsonText":

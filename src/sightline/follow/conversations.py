@@ -21,11 +21,12 @@ from sightline.follow.model_request import STEM, ModelRequest, name_of
 from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.log.stores import PlacedStores, Stores, Written, check_session_id, missing
 from sightline.plan import Budget
+from sightline.plan.strategies import strategy
 from sightline.session.async_session import AsyncSession
+from sightline.session.attention import own_tools
 from sightline.session.session import Session
 from sightline.values.items import Call
 from sightline.values.phrases import say
-from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import Settings
 from sightline.wire.wire import Reader
 
@@ -97,8 +98,9 @@ class Conversations:
         self._apps = load_apps(apps)
         shown_as = settings or Settings()
         style = WindowStyle(shown_as.locale, "brief" if shown_as.windows == "brief" else "xml")
-        self.own_tools = (*(window_tools(self._apps, style) if self._apps else ()), *RECALL_TOOLS)
-        self._sessions = sessions.session if isinstance(sessions, AsyncSession) else sessions
+        self._sessions = source = sessions.session if isinstance(sessions, AsyncSession) else sessions
+        planner = source.strategy if isinstance(source, Session) else strategy(shown_as.strategy, shown_as.config)
+        self.own_tools = (*(window_tools(self._apps, style) if self._apps else ()), *own_tools(planner))
         self._settings, self._most_open, self._wire, self._program = settings, most_open, wire, program
         is_source = isinstance(sessions, Session | AsyncSession | str | Path) or callable(sessions)
         if not is_source and missing(sessions, Stores):

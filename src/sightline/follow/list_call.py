@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from sightline.errors import SightlineError
 from sightline.follow.conversations import Conversations
 from sightline.follow.history import History
-from sightline.follow.windows import open_windows
+from sightline.follow.windows import WINDOW_TOOLS, open_windows
 from sightline.log import retry_on_conflict
 from sightline.plan import Budget
 from sightline.session.session import Session
@@ -43,7 +43,7 @@ class ListCall:
     """A model call with a list of messages. Its methods block: they read and write the log."""
 
     payload: Payload  # what was composed last
-    offers: bool  # whether our tools go with it
+    own: frozenset[str]  # the names of our tools that go with it
 
     def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
@@ -64,7 +64,7 @@ class ListCall:
 
         `system` and `tools` are sent beside the messages; they are counted. `recall`: whether the model has `expand`
         and `recall`, `windows`: whether it has the tools of windows; `Conversations.answer` answers their calls.
-        `late`: a program that can leave our tools out sends them only if `offers` says so: they join with the first
+        `late`: a program that can leave our tools out sends only those that `own` names: they join with the first
         payload that shows less than everything, which changes the prefix anyway, and stay. Windows need theirs now.
         The windows come after the messages, at the end of what is sent.
         `in_place` as for `Session.extend`, `owner` as for `Conversations.use`.
@@ -93,11 +93,11 @@ class ListCall:
     def _set_tools(self, session: Session, budget: Budget) -> None:
         """Tell the session the tools, with ours if they go with this call."""
         tools = [*self._tools, *(session.windows.tools() if self._windows else ())]
-        self.offers = self._recall and (not self._late or bool(offered(session.log.tools.definitions)))
-        session.tools(tools, recall=self.offers)
-        if self._recall and not self.offers and not shows_all(session.preview(budget)):
-            self.offers = True
+        joins = self._recall and (not self._late or bool(offered(session.log.tools.definitions)))
+        session.tools(tools, recall=joins)
+        if self._recall and not joins and not shows_all(session.preview(budget)):
             session.tools(tools, recall=True)
+        self.own = offered(session.log.tools.definitions) | (WINDOW_TOOLS if self._windows else frozenset())
 
     def refused(self, counted: int = 0) -> list[Any] | None:
         """Return what is sent instead of what the provider has refused as too long; None: it cannot be shorter.

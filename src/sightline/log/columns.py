@@ -24,7 +24,6 @@ Column: TypeAlias = "array[int]"
 
 NONE = -1  # no row, no unit, no such level
 UNMADE = -2  # tokens of a level that nobody has needed yet
-UNKNOWN = -1  # of a unit whose levels nobody has needed yet
 UNBOUNDED = 1 << 62  # beyond every row and every offset
 
 FIRST = "main"  # what people call the first branch, which has no name in the log
@@ -224,7 +223,7 @@ class Timeline(State, eq=False):
     unit_row: Column = _column("i")  # its first row
     unit_rows: Column = _column("i")  # how many rows it has
     unit_full: Column = _column("q")  # tokens of all of them in full
-    unit_least: Column = _column("q")  # tokens of all of them at the lowest level of each; -1: nobody has needed it yet
+    unit_least: Column = _column("q")  # about how many they have at the lowest level of each, which none is made for
 
     subject_row: Column = _column("i")  # subject → the last row about it
 
@@ -297,12 +296,6 @@ class Timeline(State, eq=False):
             for level, tokens in self.make_levels(row, lod).items():
                 (self.gist if level == GIST else self.summary)[row] = tokens
         return column[row]
-
-    def least_size(self, unit: int) -> int:
-        """Tokens of a whole unit with each item at its lowest level."""
-        if self.unit_least[unit] == UNKNOWN:
-            self.unit_least[unit] = sum(self.size(row, GIST) for row in self.rows_of(unit))
-        return self.unit_least[unit]
 
     def subjects_at(self, row: int) -> Sequence[int]:
         """The subjects of a call or result, the main one first; none if nothing says what it is about."""

@@ -37,7 +37,6 @@ from sightline.log.columns import (
     ORPHAN,
     REPLACING,
     SEARCHED,
-    UNKNOWN,
     UNMADE,
     WHOLE,
     Branch,
@@ -59,6 +58,8 @@ CHANGED_LINE = "has changed since it was written, and is used as it is now"
 _WINDOW, _SUMMARY = Kind.WINDOW, Kind.SUMMARY  # looked up once: a class does it slowly
 _MOST_SEQ, _MOST_TOKENS = 1 << 62, 1 << 31  # what the columns can store
 _PAGES = RECALL_NAMES | {""}  # a list of another program may not say whose result it is
+_LEAST = {kind: kind.least for kind in Kind}  # looking one up is quicker than asking it
+_GIST = 45  # tokens of a gist in recorded runs, or nearly so many
 _DEEPEST = 12  # parts of a relative path that is known again in an absolute one
 _FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
 
@@ -190,7 +191,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.unit_row.append(len(self.seq))
         self.unit_rows.append(0)
         self.unit_full.append(0)
-        self.unit_least.append(UNKNOWN)
+        self.unit_least.append(0)
         return len(self.unit_row) - 1
 
     def _add_row(
@@ -218,7 +219,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         row = self.branches[branch].last = len(self.seq) - 1
         self.unit_rows[unit] += 1
         self.unit_full[unit] += full
-        self.unit_least[unit] = UNKNOWN
+        self.unit_least[unit] += guess_least(kind, full)
         return row
 
     def _subject_number(self, subject: str) -> int:
@@ -357,7 +358,6 @@ class GrowingTimeline(Timeline, kw_only=True):
             else:
                 self.summary_offset[row], self.summary_length[row] = span
                 self.summary[row] = tokens
-            self.unit_least[self.unit[row]] = UNKNOWN
             self.forget(row)
 
     def _move_head(self, note: HeadNote, offset: int) -> None:
@@ -373,6 +373,11 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
+
+
+def guess_least(kind: Kind, full: int) -> int:
+    """About how many tokens an item of so many has at its lowest level."""
+    return full if full < _LEAST[kind] else _GIST
 
 
 def fold_line(timeline: GrowingTimeline, line: Line, session_id: str) -> None:

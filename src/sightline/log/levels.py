@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sightline import shorten
 from sightline.log import entries
 from sightline.log.annotations import RenditionNote
-from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED, UNKNOWN, UNMADE
+from sightline.log.columns import LABELLED, NONE, ORPHAN, TITLED, UNMADE
 from sightline.log.entries import Entry
 from sightline.log.fold import GrowingTimeline
 from sightline.log.reader import EntryReader, orphan
@@ -131,7 +131,7 @@ class Reader(EntryReader):
         """Whether an item has no lower levels because it is a short text, or a call with few arguments as they came."""
         call = item.parts[0] if item.kind is Kind.CALL else None
         tokens = full if isinstance(call, Call) and call.raw is not None else _text_tokens(item, full)
-        return tokens is not None and tokens < (shorten.SMALLEST_USER if item.kind is Kind.USER else shorten.SMALLEST)
+        return tokens is not None and tokens < item.kind.least
 
     def _read_ahead(self, row: int) -> None:
         """Read the entries around a row at once, if most have no levels: the first sweep of a long log asks for all.
@@ -234,8 +234,7 @@ class Reader(EntryReader):
         self._cuts.clear()
 
     def _set_summary(self, row: int, tokens: int) -> None:
-        timeline = self.timeline
-        timeline.summary[row], timeline.unit_least[timeline.unit[row]] = tokens, UNKNOWN
+        self.timeline.summary[row] = tokens
 
     @contextmanager
     def usual_sizes(self) -> Iterator[None]:

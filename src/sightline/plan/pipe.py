@@ -23,6 +23,9 @@ T = TypeVar("T")
 _FILLS = ("focus", "sliding")
 """They show as much as fits, so that nothing is left for a stage after them to decide."""
 
+_FILES, _COVERS = "rounds", ("summary", "entities")
+"""What shortens files comes before what stands for the dialogue: there is one order of reductions."""
+
 _CONTRADICTIONS = {
     frozenset({"entities", "summary"}): "entities sends no dialogue, so that there is nothing for summary to summarise",
     frozenset({"entities", "focus"}): "entities sends no dialogue, and focus shows index lines of what is left out",
@@ -145,6 +148,8 @@ def check_names(names: Sequence[str]) -> None:
         raise BadInput(
             f"{name}: {early[0]} shows what fits the budget and comes last; move it to the end, or leave it out"
         )
+    if _FILES in names and (late := [one for one in names[: names.index(_FILES)] if one in _COVERS]):
+        raise BadInput(f"{name}: {_FILES} shortens files and comes before {late[0]}; move it to the beginning")
 
 
 def _check_asking(stages: Sequence[Planner], name: str) -> None:

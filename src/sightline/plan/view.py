@@ -210,8 +210,8 @@ class View(Struct, frozen=True):
         return self.profile.message_tokens * (rows - rows // 2) + self.profile.call_tokens * (rows // 2)
 
     def least_tokens(self, unit: int) -> int:
-        """Tokens of a whole unit with each item at its lowest level, framing included."""
-        return self.timeline.least_size(unit) + self.framing(unit)
+        """About how many tokens a whole unit has with each item at its lowest level, framing included."""
+        return self.timeline.unit_least[unit] + self.framing(unit)
 
     def saved(self, lods: Mapping[int, Lod]) -> int:
         """Tokens that these levels save, compared with showing their rows in full."""

@@ -3,7 +3,8 @@
 `overview.question` is imported inside functions: compiling its patterns takes 30 ms, and most sessions ask it nothing.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from functools import partial
 from itertools import chain, zip_longest
 from typing import TypeVar
 
@@ -11,9 +12,10 @@ from sightline.log.column_cache import line_hash
 from sightline.log.columns import WHOLE, replaced_rows
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
+from sightline.log.stores.memory import MemoryStore
 from sightline.recall.overview import SHOWN_KINDS, SPEECH
-from sightline.recall.search import TIME_MARK, Breadth, Hit, SearchIndex, SearchResult, SearchScope
-from sightline.recall.search.terms import query_terms
+from sightline.recall.search import TIME_MARK, Breadth, Hit, SearchIndex, SearchResult, SearchScope, looked_up
+from sightline.recall.search.terms import STOP_TERMS, query_terms, terms
 from sightline.values.items import Kind
 from sightline.values.pattern import pattern
 
@@ -23,6 +25,7 @@ _REPEATING = frozenset((int(Kind.RECALL), int(Kind.WINDOW)))  # they show what s
 _LONG = 200  # tokens: a longer result is no further away from what was said before and after it
 _ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is answered from memory
 _READ_AHEAD = 256  # rows whose entries are read at once
+_MANY = 1_000  # rows that are not in the index: to index them would take longer than anybody waits for a first answer
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
 _LONGEST = 400  # characters of a message that is taken apart: a longer one tells something too
@@ -49,9 +52,12 @@ class Finder:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._index: SearchIndex | None = None
+        self._scan: SearchIndex | None = None  # of one message's terms only, while most rows are not in the index
 
     def close(self) -> None:
-        """Store what the index has in memory."""
+        """Store what the index has in memory. What was only scanned is indexed now, so that nobody scans it again."""
+        if self._scan is not None and not isinstance(self._journal.store, MemoryStore):
+            self.extend_index()
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -91,7 +97,7 @@ class Finder:
             return full[row] > 0 and (answer < 0 or not timeline.state[answer] & WHOLE)
 
         scope = SearchScope(size, can_be_found, _WIDE if wide else _NARROW)
-        return self._asked(lambda index: index.answers(query, limit, scope, least_share))
+        return self._asked(query, lambda index: index.answers(query, limit, scope, least_share))
 
     def rank_parts(self, query: str, limit: int, ignored: Collection[int], least_share: float) -> SearchResult:
         """Return what `rank` finds for a user message, or for each part of one that asks for several things, by turns.
@@ -130,13 +136,15 @@ class Finder:
 
         if surely and not surely_asks(query):
             return False
-        return is_about_everything(query, self._places, self._states_something(), len(self._journal.timeline))
+        return is_about_everything(
+            query, partial(self._places, query), self._states_something(), len(self._journal.timeline)
+        )
 
     def stands_out(self, query: str) -> bool:
         """Return whether some passage has what a question names, and few others do."""
         from sightline.recall.overview.question import stands_out
 
-        return stands_out(query, self._places, self._is_told(), len(self._journal.timeline))
+        return stands_out(query, partial(self._places, query), self._is_told(), len(self._journal.timeline))
 
     def _states_something(self) -> RowFilter:
         """Return a function that says whether a row tells something, and does not only ask to be told."""
@@ -171,23 +179,41 @@ class Finder:
 
     def extend_index(self) -> SearchIndex:
         """Return the index with the rows that are new."""
+        self._scan = None
+        return self._extended(self._opened())
+
+    def _opened(self) -> SearchIndex:
         if self._index is None:
             self._index = self._open_index()
-        index, timeline = self._index, self._journal.timeline
-        while index.upto < (end := len(timeline)):  # what turned out damaged or lost is indexed again
+        return self._index
+
+    def _extended(self, index: SearchIndex) -> SearchIndex:
+        while index.upto < (end := len(self._journal.timeline)):  # what turned out damaged or lost is indexed again
             index.add(self._rows_to_index(index.upto, end), end)
         return index
 
-    def _asked(self, ask: Callable[[SearchIndex], T]) -> T:
+    def _index_for(self, wanted: Set[str]) -> SearchIndex:
+        """Return an index that has these terms of all rows.
+
+        A long history is not indexed before the first answer: its rows are only searched for the terms of the message.
+        """
+        if self._scan is None and len(self._journal.timeline) - self._opened().upto > _MANY:
+            self._scan = SearchIndex(only=wanted)
+        if self._scan is not None and self._scan.only is not None and wanted <= self._scan.only:
+            return self._extended(self._scan)
+        return self.extend_index()
+
+    def _asked(self, query: str, ask: Callable[[SearchIndex], T]) -> T:
         """What an index that knows every row answers: if it turns out that rows are lost, they are indexed again."""
+        wanted = {*terms(query)} - STOP_TERMS | {*looked_up(query)}
         for _ in range(_ATTEMPTS):
-            answer = ask(index := self.extend_index())
+            answer = ask(index := self._index_for(wanted))
             if index.upto >= len(self._journal.timeline):
                 break
         return answer
 
-    def _places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
-        return self._asked(lambda index: index.places(wanted))
+    def _places(self, query: str, wanted: Sequence[str]) -> dict[str, list[int]]:
+        return self._asked(query, lambda index: index.places(wanted))
 
     def _rows_to_index(self, first: int, end: int) -> Iterator[tuple[int, str]]:
         """Yield the rows and their texts. Entries are read many at a time."""

@@ -26,14 +26,14 @@ from sightline.shorten.identifiers import identifiers, values_in, words_in
 
 if TYPE_CHECKING:
     from sightline.shorten.dispatch import register
-    from sightline.shorten.levels import SMALLEST, SMALLEST_USER, Shorter, levels_format, shorten, unusual_value
+    from sightline.shorten.levels import Shorter, levels_format, shorten, unusual_value
     from sightline.shorten.rules import constraints, own_words, revoked, said_text
     from sightline.shorten.rules.revocations import Lifted
     from sightline.shorten.rules.short_form import short_form
     from sightline.shorten.sample import without_ansi
 
 __all__ = [
-    "NO_EFFECT", "READERS", "READ_ID", "SMALLEST", "SMALLEST_USER", "Effect", "Lifted", "Purpose", "Shorter",
+    "NO_EFFECT", "READERS", "READ_ID", "Effect", "Lifted", "Purpose", "Shorter",
     "arguments_of", "constraints", "effect_of", "identifiers", "is_file_read", "levels_format", "own_words",
     "purpose_of", "register", "revoked", "said_text", "short_form", "shorten", "subject_of", "unusual_value",
     "values_in", "without_ansi", "words_in",
@@ -41,7 +41,7 @@ __all__ = [
 
 
 _LATER = {
-    **dict.fromkeys(("SMALLEST", "SMALLEST_USER", "Shorter", "levels_format", "shorten", "unusual_value"), "levels"),
+    **dict.fromkeys(("Shorter", "levels_format", "shorten", "unusual_value"), "levels"),
     **dict.fromkeys(("constraints", "own_words", "revoked", "said_text"), "rules"),
     "Lifted": "rules.revocations", "short_form": "rules.short_form", "register": "dispatch", "without_ansi": "sample",
 }  # fmt: skip

@@ -33,8 +33,6 @@ from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, 
 
 FORMAT = 12  # rises when the same input would give other bytes
 
-SMALLEST = 80  # tokens; a shorter item has no lower level, because a handle and a label would use up what is saved
-SMALLEST_USER = 200  # tokens; the same for a user message, because it is the task, and there is little of it
 SUMMARY_TOKENS = 800
 
 
@@ -118,7 +116,7 @@ def shorten(
     media = _media_labels(item.parts, wording)[:8]
     text = plain_text(item.parts)
     original = count_tokens(text, count) if tokens is None else tokens
-    if original < (SMALLEST_USER if item.kind is Kind.USER else SMALLEST):
+    if original < item.kind.least:
         # The caller compares the labels of pictures and files with the item itself.
         labels = encodable("\n".join(filter(None, [*media, text]))) if media else None
         return Shorter(labels, labels)
@@ -270,7 +268,7 @@ def _shorten_call(item: Item, count: Count, wording: Mapping[str, str], tokens: 
         return Shorter(None, None)
     text = argument_text(call)
     original = count_tokens(text, count) if tokens is None else tokens
-    if original < SMALLEST:
+    if original < Kind.CALL.least:
         return Shorter(None, None)
     ratio = max(0.5, len(text) / original)
     limits = (TokenLimit(limit, ratio) for limit in _limits(original, CALL))

@@ -31,6 +31,11 @@ class Kind(IntEnum):
     SUMMARY = 6
     RECALL = 7
 
+    @property
+    def least(self) -> int:
+        """Tokens from which on a text of this kind has lower levels. What the user wrote is the task, and brief."""
+        return 200 if self is Kind.USER else 80  # a handle and a label would use up what is saved
+
 
 class Role(StrEnum):
     """The role of a neutral message."""

@@ -17,7 +17,7 @@ from sightline.values.items import Message, Role, ToolDefinition
 from sightline.wire import common, langchain, registry
 from sightline.wire.wire import Reader, Wire
 
-__all__ = ["is_block", "read_messages", "read_reply", "read_tools", "view", "why_ended"]
+__all__ = ["form_of", "is_block", "read_messages", "read_reply", "read_tools", "view", "why_ended"]
 
 # What no wire recognises is read in one of these.
 USUAL = "openai"  # a message that several formats have, if no neighbour tells
@@ -79,6 +79,12 @@ def read_messages(messages: Iterable[Mapping[str, Any]], wire: str | Reader = ""
         raise common.bad_input("messages", common.describe(messages), "a list of messages")
     plain = [_plain(message, f"messages[{index}]") for index, message in enumerate(messages)]
     return _read_plain(plain, (registry.wire(wire) if wire else None) if isinstance(wire, str) else wire)
+
+
+def form_of(messages: object) -> str:
+    """Return the name of the wire whose messages these are: the first that one of them belongs to, else OpenAI's."""
+    listed = messages if isinstance(messages, Sequence) and not isinstance(messages, str | bytes) else ()
+    return next((found.NAME for message in listed if (found := _wire_of(message))), USUAL)
 
 
 def view(message: Any) -> Any:

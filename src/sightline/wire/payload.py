@@ -216,7 +216,7 @@ def _rows(payload: Payload) -> Iterator[tuple[str, ...]]:
         yield f"#{line.id}", line.kind.name.lower(), line.lod.name.lower(), f"{line.tokens:,}", full, why
     for name in {**payload.shown_windows, **payload.spared}:
         spared = payload.spared.get(name, 0)
-        level = "full" if not spared else "shortened" if name in payload.shown_windows else "hidden"
+        level = "" if not spared else "shortened" if name in payload.shown_windows else "hidden"  # else its own
         yield name, "window", level, "", "", f"{spared:,} tokens saved to fit" if spared else "as it is now, at the end"
     calls, framing = sum(line.kind is Kind.CALL for line in lines), plan.profile
     framed = calls * framing.call_tokens + (len(lines) - calls) * framing.message_tokens

@@ -194,6 +194,15 @@ def test_our_tools_join_with_the_first_call_that_shows_less_and_stay() -> None:
     assert not offers[0]
 
 
+@pytest.mark.parametrize(("strategy", "looks"), [("focus", True), ("sliding", False)])
+def test_where_a_strategy_lowers_nothing_there_is_no_look(strategy: str, looks: bool) -> None:
+    """The tools join when something was shortened; of them only what can do something."""
+    talk = Talk(turns(20), SightlinePlugin(BUDGET, sessions=sl.MemoryStores(), settings=sl.Settings(strategy=strategy)))
+    talk.ask("Look at the disks.")
+    offered = json.dumps(talk.model.calls[-1]["tools"])
+    assert [f'"{name}"' in offered for name in ("expand", "recall", "look")] == [True, True, looks]
+
+
 def test_the_model_sees_again_what_was_shortened() -> None:
     """`expand` and `recall` come with the plug-in; ADK runs them, and they answer from the log."""
 

@@ -212,6 +212,14 @@ def test_without_the_tools_nothing_speaks_of_them() -> None:
     assert {spec["name"] for spec in model.calls[-1]["tools"]} == {"shell"}
 
 
+@pytest.mark.parametrize(("strategy", "looks"), [("focus", True), ("sliding", False)])
+def test_where_a_strategy_lowers_nothing_there_is_no_look(strategy: str, looks: bool) -> None:
+    """The tools join when something was shortened; of them only what can do something."""
+    made, model = agent(manager(settings=sl.Settings(strategy=strategy)), turns(30))
+    made("Look.")
+    assert {spec["name"] for spec in model.calls[-1]["tools"]} == {"shell", "expand", "recall", *["look"] * looks}
+
+
 def test_a_refused_call_is_made_smaller_until_it_fits() -> None:
     """On an overflow the next attempt is smaller; the agent's list stays whole."""
     refusal = ContextWindowOverflowException("prompt is too long: 14000 tokens > 12000 maximum")

@@ -4,11 +4,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sightline.log.fold import guess_least
 from sightline.plan.plan import Plan
 from sightline.plan.view import Budget, View
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
-from sightline.values.items import Call, Kind, Lod
+from sightline.values.items import Call, Kind
 from sightline.values.profiles import profile
 
 FRAMING = 4  # tokens around a message
@@ -67,8 +68,9 @@ class Sized:
     def _resized(self, item_id: str, full: int, summary: int, gist: int) -> int:
         timeline, row = self.timeline, self.timeline.row(item_id)
         assert row is not None
-        unit, least = timeline.unit[row], timeline.size(row, Lod.GIST)
+        unit = timeline.unit[row]
         timeline.unit_full[unit] += full - timeline.full[row]
+        kind = Kind(timeline.kind[row])
+        timeline.unit_least[unit] += guess_least(kind, full) - guess_least(kind, timeline.full[row])
         timeline.full[row], timeline.summary[row], timeline.gist[row] = full, summary, gist
-        timeline.unit_least[unit] += timeline.size(row, Lod.GIST) - least
         return row

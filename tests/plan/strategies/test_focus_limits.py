@@ -6,7 +6,7 @@ import pytest
 from sized import FRAMING, Sized
 
 from sightline.compose.inputs import limit_in_window
-from sightline.log.columns import UNKNOWN, UNMADE, WHOLE
+from sightline.log.columns import UNMADE, WHOLE
 from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.plan.plan import Plan
 from sightline.plan.strategies.focus import Focus
@@ -239,7 +239,6 @@ def test_no_levels_are_made_for_what_is_left_out_in_any_case() -> None:
 
     for row in rows:
         history.timeline.summary[row] = history.timeline.gist[row] = UNMADE
-        history.timeline.unit_least[history.timeline.unit[row]] = UNKNOWN
     history.timeline.make_levels = make_levels
     Focus().plan(history.view(10_000))
     assert 0 < len(made) < 400

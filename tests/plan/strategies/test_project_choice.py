@@ -329,4 +329,4 @@ def test_a_strategy_of_ones_own_is_mounted_without_touching_the_core() -> None:
         session.user("one")
         session.assistant("two")
         session.user("three")
-        assert len(session.compose(Budget(1_000)).body) == expected
+        assert len(session.compose(Budget(1_000, recall=0)).body) == expected

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from search_rows import ROWS, TEXTS, filled, found, matches
 
 from sightline.log.stores.memory import MemoryStore
-from sightline.recall.search import SearchIndex
+from sightline.recall.search import SearchIndex, looked_up
 from sightline.recall.search.postings import MAX_SPAN
 from sightline.recall.search.terms import INDEXED_CHARS
 
@@ -100,6 +100,20 @@ class TestIncrement:
             pieces.add(list(enumerate(texts))[pieces.upto : cut], min(cut, len(texts)))
         assert pieces.upto == len(texts)
         assert matches(pieces, query) == matches(filled(texts), query)
+
+    @given(st.lists(TEXTS, max_size=12), TEXTS)
+    @example(
+        ["cities of 1,200 people", "the city", "Ben: STRASSE 2024, at /src/cities.py", "getCity"],
+        "Ben, when city 1200?",
+    )
+    def test_with_only_the_wanted_terms_as_with_all(self, texts: list[str], query: str) -> None:
+        """An index that takes in nothing but the terms of a query answers it as the whole one does."""
+        wanted = looked_up(query)
+        scanned = SearchIndex(only={*wanted})
+        scanned.add(enumerate(texts), len(texts))
+        whole = filled(texts)
+        assert matches(scanned, query) == matches(whole, query)
+        assert scanned.places(wanted) == whole.places(wanted)
 
     @pytest.mark.slow
     @given(st.lists(TEXTS, max_size=12), st.lists(st.integers(0, 12), max_size=6), TEXTS)

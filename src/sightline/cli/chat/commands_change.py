@@ -320,7 +320,7 @@ async def strategy(chat: Chat, rest: str) -> None:
     if rest:
         await chat.finish()
         await chat.setup.use_strategy(rest)
-        chat.say("strategy set", name=rest)
+        chat.say("strategy set", name=strategy_name(chat.session.settings.strategy))
     else:
         chat.say("strategy now", name=strategy_name(chat.session.settings.strategy), names=", ".join(names()))
 

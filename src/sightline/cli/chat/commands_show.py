@@ -7,6 +7,7 @@ from rich.text import Text
 
 from sightline import __version__
 from sightline.apps import registry
+from sightline.apps.window_notes import last_closed
 from sightline.cli.apps import print_apps
 from sightline.cli.chat import by_hand
 from sightline.cli.chat.chat import Chat
@@ -68,10 +69,15 @@ async def apps(chat: Chat, rest: str) -> None:
         return
     name, _, target = wanted.strip().partition(" ")
     if verb != "open" or not name:
-        raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET]"))
+        raise BadInput(chat.words("usage", usage="/apps open NAME [TARGET] [from #ID]"))
     if name not in app_names(chat):
         raise UnknownApp(name, app_names(chat))
-    chat.say("opened", id=chat.session.windows.open(name, target.strip()))
+    windows = chat.session.windows
+    target, _, handle = f" {target}".partition(" from #")
+    closed = last_closed(chat.session.log, name, windows.live()) if not handle else ""
+    chat.say("opened", id=windows.open(name, target.strip(), continues=handle and f"#{handle}"))
+    if closed:
+        chat.say("closed before", name=name, id=closed, style="dim")
 
 
 def app_names(chat: Chat) -> list[str]:

@@ -1,7 +1,8 @@
-"""Sessions left over by a script's question that no model answered: kept, but not what `--continue` goes on with."""
+"""What `--continue` does not go on with: a script's question that no model answered, and windows of MCP clients."""
 
 from contextlib import closing, suppress
 
+from sightline.adapters.mcp_windows import SESSION as WINDOWS
 from sightline.cli.options import Place
 from sightline.errors import StoreError
 from sightline.log import entries
@@ -18,7 +19,8 @@ _TAIL = 4_096  # bytes read at the end of a log: the annotation has some 300
 
 def newest_session(here: Place) -> str | None:
     """Return the session that `--continue` goes on with; None if there is none."""
-    return next((session_id for session_id in here.stores.sessions() if not _is_marked(here, session_id)), None)
+    talks = (session_id for session_id in here.stores.sessions() if not session_id.startswith(WINDOWS))
+    return next((session_id for session_id in talks if not _is_marked(here, session_id)), None)
 
 
 def mark(here: Place, session: Session) -> None:

@@ -225,8 +225,8 @@ class ChatSetup:
             options["windows"] = {GOAL: TextWindow(goal_text(self._task_goal, here.words.language))}
         if session_id is None or not here.stores.has(session_id):  # nothing has been said in it yet
             wanted, config = self._strategy(self._options.strategy or self._config.chat.strategy)
-            locale, profile = here.words.language, _profile(facts)
-            settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile)
+            locale, profile, form = here.words.language, _profile(facts), self._config.chat.windows
+            settings = Settings(locale=locale, strategy=wanted, config=config, profile=profile, windows=form)
             return Session.new(here.project, session_id=session_id, settings=settings, **options)
         session = Session.resume(session_id, here.project, branch=branch, **options)
         _set_profile(session, facts)

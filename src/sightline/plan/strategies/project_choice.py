@@ -87,7 +87,7 @@ def shared_apps(project: str | Path = ".") -> frozenset[str]:
 def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice:
     """The strategy that a `plugin.json` chooses. Without `contextStrategy` it is the sliding window.
 
-    A list is a pipe, each stage a name or such an object.
+    A list is a pipe, each stage a name or such an object. `taskGoal` stands in an object, or beside `contextStrategy`.
 
     Raises:
         BadInput: says `where`, the key and the valid choices.
@@ -97,14 +97,23 @@ def from_plugin(plugin: Mapping[str, Any], where: str = "plugin.json") -> Choice
         raise BadInput(f"{where}: contextStrategy is an object, or a list of objects and names, not {wanted!r}")
     if not isinstance(plugin.get("id"), str) or not plugin["id"]:
         raise BadInput(f'{where}: "id" must be the agent\'s id, as text')
+    goal = _goal(plugin, f"{where}: taskGoal")
     if wanted is None:
-        return Choice(WITHOUT_A_CHOICE, {}, where)
-    if not isinstance(wanted, list):
-        return _plugin_stage(wanted, where, "contextStrategy")
-    ids = [stage.get("pluginId") if isinstance(stage, Mapping) else stage for stage in wanted]
-    _check_together([IDS.get(one, one) for one in ids if isinstance(one, str)], where, "contextStrategy")
-    stages = [_plugin_stage(stage, where, f"contextStrategy[{at}]") for at, stage in enumerate(wanted)]
-    return _join(stages, where, "contextStrategy")
+        return Choice(WITHOUT_A_CHOICE, {}, where, goal)
+    if isinstance(wanted, list):
+        ids = [stage.get("pluginId") if isinstance(stage, Mapping) else stage for stage in wanted]
+        _check_together([IDS.get(one, one) for one in ids if isinstance(one, str)], where, "contextStrategy")
+        stages = [_plugin_stage(stage, where, f"contextStrategy[{at}]") for at, stage in enumerate(wanted)]
+        choice = _join(stages, where, "contextStrategy")
+    else:
+        choice = _plugin_stage(wanted, where, "contextStrategy")
+    return choice._replace(task_goal=choice.task_goal or goal)
+
+
+def _goal(holder: Mapping[str, Any], key: str) -> str:
+    if not isinstance(goal := holder.get("taskGoal", ""), str):
+        raise BadInput(f"{key} is text, not {goal!r}")
+    return goal
 
 
 def _plugin_stage(wanted: Any, where: str, key: str) -> Choice:
@@ -114,8 +123,7 @@ def _plugin_stage(wanted: Any, where: str, key: str) -> Choice:
     if not isinstance(wanted, Mapping):
         raise BadInput(f"{where}: {key} is an object or the name of a strategy, not {wanted!r}")
     _check_keys(wanted, ("type", "pluginId", "config", "taskGoal"), f"{where}: {key}")
-    if not isinstance(goal := wanted.get("taskGoal", ""), str):
-        raise BadInput(f"{where}: {key}.taskGoal is text, not {goal!r}")
+    goal = _goal(wanted, f"{where}: {key}.taskGoal")
     if wanted.get("type") != "plugin":
         raise BadInput(f'{where}: {key}.type is {wanted.get("type")!r}; the only one is "plugin"')
     choice = _check_choice(wanted.get("pluginId"), wanted.get("config"), where, f"{key}.pluginId", IDS)

@@ -4,7 +4,7 @@ It knows no session and no log: rows are numbers with texts. What is brought bac
 """
 
 from sightline.recall.search.bm25 import Hit
-from sightline.recall.search.index import SearchIndex, SearchResult
+from sightline.recall.search.index import SearchIndex, SearchResult, looked_up
 from sightline.recall.search.neighbours import Breadth, SearchScope
 from sightline.recall.search.passages import merge_ranges, passages
 from sightline.recall.search.terms import CHUNK, CJK_RUN, TIME_MARK
@@ -18,6 +18,7 @@ __all__ = [
     "SearchIndex",
     "SearchResult",
     "SearchScope",
+    "looked_up",
     "merge_ranges",
     "passages",
 ]

@@ -5,7 +5,7 @@ are enough for a segment. Rows lost in a crash are added again by the caller, be
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from sightline.recall.search.neighbours import SearchScope, rank_with_neighbours
 from sightline.recall.search.postings import RecentRows
 from sightline.recall.search.segments import NOTHING, Head, Mark, StoredSegments
 from sightline.recall.search.terms import (
+    CUE,
     INDEXED_CHARS,
     cues,
     exact_terms,
@@ -36,6 +37,12 @@ MAX_SEEDS = 75  # rows beyond these match far less than the best: with 60 or 500
 MAX_RECENT = 1 << 15  # postings in memory before they become a segment: 0.2 s to make again after a crash
 MAX_BULK = 1 << 19  # the same while many rows are added at once: few large segments need no merging
 _ATTEMPTS = 3  # at reading segments that another process may be merging
+
+
+def looked_up(query: str) -> list[str]:
+    """Return the terms and cues that `SearchIndex.answers` looks up for a query."""
+    wanted = query_terms(query)
+    return [*wanted, *query_cues(query, wanted)]
 
 
 class _Lost(Exception):
@@ -70,6 +77,7 @@ class SearchIndex:
     damaged, is not used. That raises nothing. Instead `upto` falls back, so before a search the caller adds all rows
     from `upto` on, and searches again if `upto` fell meanwhile. `before_writing` is called before rows are stored, to
     make the log durable first. Of a row's text at most INDEXED_CHARS are indexed: head, tail and samples between.
+    `only`: the terms and cues that will be looked up; else all.
     """
 
     def __init__(
@@ -79,11 +87,13 @@ class SearchIndex:
         key: str = "",
         mark: Mark = lambda _: "-",
         before_writing: Callable[[], None] = lambda: None,
+        only: Set[str] | None = None,
     ) -> None:
         self._key, self._mark, self._before_writing = key, mark, before_writing
         self._lock = threading.Lock()
         self.upto = 0  # all rows before this one have been given to `add`
-        self._recent = RecentRows()
+        self.only, self._has_cues = only, only is None or any(term.startswith(CUE) for term in only)
+        self._recent = RecentRows(only)
         self._head = self._checked = NOTHING  # `_checked`: is known to be of this log
         self._failed = False
         self._segments = StoredSegments(MemoryStore() if derived is None else derived, key, mark)
@@ -106,7 +116,7 @@ class SearchIndex:
         """
         wanted = query_terms(query)
         with self._lock:
-            segments = self._look_up([*wanted, *query_cues(query, wanted)]) if limit > 0 else []
+            segments = self._look_up(looked_up(query)) if limit > 0 else []
             scope_now = scope._replace(size=_Sizes(scope.size, self.upto).__getitem__)
             stored, recent = self._head.segments, self._recent.lengths
             rows = sum(segment.rows for segment in stored) + len(recent)
@@ -123,12 +133,12 @@ class SearchIndex:
             return result._replace(hits=hits[:limit])
 
     def places(self, wanted: Sequence[str]) -> dict[str, list[int]]:
-        """Return the rows that contain each of these terms, newest segment first."""
+        """Return the rows that contain each of these terms, the newest first."""
         places: dict[str, list[int]] = {term: [] for term in wanted}
         with self._lock:
             for base, postings in self._look_up(wanted):
                 for term, (rows, _) in postings.items():
-                    places[term] += [row + base for row in rows]
+                    places[term] += [row + base for row in reversed(rows)]
         return places
 
     def close(self) -> None:
@@ -146,14 +156,15 @@ class SearchIndex:
         self._forget()
 
     def _forget(self) -> None:
-        self._head, self._recent, self.upto = NOTHING, RecentRows(), 0
+        self._head, self._recent, self.upto = NOTHING, RecentRows(self.only), 0
         self._checked = NOTHING
 
     def _add_row(self, row: int, text: str) -> None:
         if self._recent.count >= MAX_BULK or not self._recent.can_add(row):
             self._flush()
         if row >= self.upto:  # else it is known; the flush may have found it written by another process
-            self._recent.add(row, words(text_to_index(text)) + cues(text[:INDEXED_CHARS]))
+            said, length = words(text_to_index(text))
+            self._recent.add(row, said + (cues(text[:INDEXED_CHARS]) if self._has_cues else []), length)
             self.upto = row + 1
 
     def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:
@@ -183,7 +194,7 @@ class SearchIndex:
         if head == self._head:
             return
         if head.upto < self._head.upto:  # lost, or another process was slower: the rows after it are added again
-            self._recent, self.upto = RecentRows(), head.upto
+            self._recent, self.upto = RecentRows(self.only), head.upto
         else:
             self._recent = self._recent.since(head.upto)
             self.upto = max(self.upto, head.upto)
@@ -210,7 +221,7 @@ class SearchIndex:
         if head is None:
             self._begin_again()
         else:
-            self._head, self._recent = head, RecentRows()
+            self._head, self._recent = head, RecentRows(self.only)
 
     def _extended_head(self) -> Head | None:
         """Store what is new and return what there is then; None if what was stored is damaged."""

@@ -5,12 +5,12 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, word_terms
+from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, stems_of, word_terms
 
 MAX_SPAN = 1 << 16  # row numbers have 16 bits within a segment
 
@@ -44,13 +44,13 @@ def unpack(packed: "bytes | array[int]") -> Postings:
 
 
 class RecentRows:
-    """The newest rows, in memory until there are enough for a segment."""
+    """The newest rows, in memory until there are enough for a segment. `only`: the terms that are wanted; else all."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: Collection[str] | None = None) -> None:
         self.packed: defaultdict[str, _Collected] = defaultdict(partial(_Collected, "I"))  # the postings of each term
         self.lengths: dict[int, int] = {}  # by row, ascending
         self.count = 0  # of postings
-        self._words = _Words(self.packed)
+        self._words = _Words(self.packed, only)
 
     @property
     def base(self) -> int:
@@ -60,13 +60,13 @@ class RecentRows:
         """Return whether this row's number fits into 16 bits, counted from the first row here."""
         return not self.lengths or row - self.base < MAX_SPAN
 
-    def add(self, row: int, words: Iterable[str]) -> None:
-        """Add a row, which must be later than all others, with its words and cues.
+    def add(self, row: int, words: Iterable[str], length: int) -> None:
+        """Add a row, which must be later than all others, with its words and cues, and how long its text is.
 
         Most of the time to make an index is spent here, so each step is one call for all words.
         """
         counts = Counter(chain.from_iterable(map(self._words.__getitem__, words)))
-        length = self.lengths[row] = sum(counts.values())
+        self.lengths[row] = length
         first = row - self.base << ROW | min(31, int(2 * math.log2(max(length, 1))))
         postings = map(first.__add__, map(_COUNT_CLASSES.__getitem__, counts.values()))
         deque(map(_Collected.append, counts, postings), maxlen=0)
@@ -101,12 +101,17 @@ class _Words(dict[str, tuple[_Collected, ...]]):
     What is longer than a term, such as a line of Chinese, hardly comes again, and is not kept.
     """
 
-    def __init__(self, packed: defaultdict[str, _Collected]) -> None:
+    def __init__(self, packed: defaultdict[str, _Collected], only: Collection[str] | None) -> None:
         super().__init__()
-        self._packed = packed
+        self._packed, self._only, self._stems = packed, only, stems_of(only or ())
 
     def __missing__(self, word: str) -> tuple[_Collected, ...]:
-        terms = (word,) if word.startswith(CUE) else word_terms(word)
+        if self._only is not None and word.isascii() and not self._stems.search(word.lower().replace(",", "")):
+            terms: Sequence[str] = ()
+        else:
+            terms = (word,) if word.startswith(CUE) else word_terms(word)
+        if self._only is not None:
+            terms = [term for term in terms if term in self._only]
         lists = tuple(map(self._packed.__getitem__, terms))
         if len(word) <= MAX_TERM_CHARS:
             self[word] = lists

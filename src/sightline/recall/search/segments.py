@@ -20,7 +20,7 @@ from sightline.log.stores import Derived
 from sightline.recall.search.postings import MAX_SPAN, ROW, Postings, RecentRows, unpack
 from sightline.values.decoders import decode_msgpack
 
-FORMAT = f"8-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
+FORMAT = f"9-{sys.byteorder}"  # arrays are stored in the machine's byte order; data of any other format are not used
 MAX_MERGED = 1 << 18  # postings of the largest segment made by merging: one merge takes at most about 0.3 s
 _PART = 1 << 10  # postings in a part, some 6 KB
 _HEAD = "search/head"

@@ -12,6 +12,7 @@ from sightline.values.phrases import SPEAKS
 INDEXED_CHARS = 65_536  # of a row's text; of a longer one head, tail and samples between them are indexed
 HEAD = TAIL = INDEXED_CHARS * 3 // 8  # the ends of a text say most about it
 SAMPLE = 1_024  # characters of one sample of the middle
+BYTES_PER_TOKEN = 4
 MAX_TERM_CHARS = 64  # longer terms (base64, minified code) are indexed by their beginning
 MAX_HUMPS = 4  # a word with more camel-case parts is a hash, not a name
 MAX_QUERY_TERMS = 64  # of a pasted page the longest terms, because they are rare; bounds the look-ups of one search
@@ -94,13 +95,19 @@ def terms(text: str) -> list[str]:
     return list(chain.from_iterable(map(_known_terms, CHUNK.findall(_normalize(text)))))
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text: runs of characters, of which each gives terms by itself.
+def words(text: str) -> tuple[list[str], int]:
+    """Return the words of a text, runs of characters of which each gives terms by itself, and how long the text is.
 
     The terms of all words are those of the text. A long text repeats its words, so it is cheaper to take apart each
-    distinct one. A word ends at an ASCII character that no chunk contains.
+    distinct one. A word ends at an ASCII character that no chunk contains. The length is about that in tokens.
     """
-    return _normalize(text).encode(errors="replace").translate(APART).decode().split()
+    data = _normalize(text).encode(errors="replace")
+    return data.translate(APART).decode().split(), len(data) // BYTES_PER_TOKEN
+
+
+def stems_of(wanted: Iterable[str]) -> re.Pattern[str]:
+    """Return what stands in every word that gives one of these terms: lower-cased and without commas, as in 1,200."""
+    return re.compile("|".join(re.escape(term.removesuffix("y")) for term in wanted))  # "cities" gives "city"
 
 
 def word_terms(word: str) -> tuple[str, ...]:
