@@ -20,7 +20,8 @@ ELSEWHERE = {
     "google-adk.md",
     "litellm.md",
     "strands.md",
-}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py
+    "frameworks.md",
+}  # their frameworks have environments of their own: tests/adapters/test_frameworks.py, test_plain_frameworks.py
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {

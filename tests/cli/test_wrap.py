@@ -26,7 +26,8 @@ from sightline.errors import BadInput
 from sightline.follow.context_windows import ContextWindow
 from sightline.plan.economies import DEFAULT, ECONOMIES, meaning
 from sightline.plan.strategies.focus import Focus
-from sightline.server.totals import Totals
+from sightline.providers.agents import AGENTS
+from sightline.server.totals import Totals, _Before
 
 SIGHTLINE = [sys.executable, "-m", "sightline"]
 AGENT = """
@@ -77,7 +78,7 @@ def test_the_end_says_what_the_run_cost_against_sending_everything(
 ) -> None:
     """Two forecasts; what the provider reported stands beside them under its own name, and changes nothing."""
     here = Place(".", None, Phrases(language))
-    totals = Totals(calls=3, sweeps=1, cost=cost, full_cost=1_000.0, input=5_000, output=9)
+    totals = Totals(calls=3, reported=3, sweeps=1, cost=cost, full_cost=1_000.0, input=5_000, output=9)
     _print_totals(here, totals)
     without = " ".join(capfd.readouterr().err.split())
     _print_totals(here, replace(totals, cached=4_000, reported_cost=1_700.0))
@@ -87,6 +88,56 @@ def test_the_end_says_what_the_run_cost_against_sending_everything(
     assert share[is_chinese] in told
     assert "1,000" in told
     assert ("1,700" in told, "1,700" in without) == (True, False)
+
+
+def told_at_the_end(capfd: pytest.CaptureFixture[str], totals: Totals, agent: str = "") -> str:
+    """What is printed for these sums, in one line."""
+    _print_totals(Place(".", None, Phrases("en")), totals, AGENTS.get(agent))
+    return " ".join(capfd.readouterr().err.split())
+
+
+def test_the_end_is_true_for_one_conversation_and_for_many(capfd: pytest.CaptureFixture[str]) -> None:
+    """One is named, many are counted. What a provider did not report is not shown as zero."""
+    totals = Totals(calls=3, reported=3, input=90, cost=9.0, full_cost=9.0)
+    one = told_at_the_end(capfd, replace(totals, _before={"proxy-a": _Before()}))
+    assert "the conversation is the session proxy-a" in one
+    assert "conversations" not in one
+    assert "calls" not in one.partition("reported by the provider")[2].partition("cost")[0]
+    some = replace(totals, reported=1, _before={"proxy-a": _Before(), "proxy-b": _Before()})
+    many = told_at_the_end(capfd, some)
+    assert "conversations 2 " in many
+    assert "90 tokens in (0 of them cached), 0 out, in 1 of 3 calls" in many
+    assert "`sightline sessions` lists the conversations" in many
+    silent = told_at_the_end(capfd, replace(totals, reported=0, input=0))
+    assert "reported by the provider nothing: its answers do not say" in silent
+    assert "0 tokens in" not in silent
+
+
+def test_the_end_says_that_costs_are_even(capfd: pytest.CaptureFixture[str]) -> None:
+    """Not that it is 0 % less or more, nor that nothing was shortened when something was."""
+    for cost in (998.0, 1_000.0, 1_002.0):
+        told = told_at_the_end(capfd, Totals(calls=3, sweeps=1, cost=cost, full_cost=1_000.0))
+        assert f"{cost:,.0f}: about as much as sending everything (1,000)" in told
+
+
+@pytest.mark.parametrize(
+    ("totals", "agent", "said", "unsaid"),
+    [
+        (Totals(), "", "called no model here. If it should have: does it read ANTHROPIC_BASE_URL", "went through"),
+        (Totals(), "claude", "the configuration of Claude Code may name another address", "OPENAI"),
+        (Totals(), "pi", "`sightline setup pi`", "OPENAI"),
+        (Totals(others=2), "", "called no model here. Other requests that went through: 2.", "BASE_URL"),
+        (Totals(unlogged=2, others=1), "", "2 requests went through that could not be read here", "BASE_URL"),
+        (Totals(failed=1, failure="no way", others=1), "claude", "no model answered: no way", "configuration"),
+    ],
+)
+def test_the_end_without_a_call_says_what_there_was(
+    totals: Totals, agent: str, said: str, unsaid: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """That no model was called; and of a known agent, nothing about providers that it never asks."""
+    told = told_at_the_end(capfd, totals, agent)
+    assert said in told
+    assert unsaid not in told
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -252,6 +303,7 @@ def test_wrap_says_what_to_do_if_no_request_came(run: Callable[..., Result]) -> 
     """Not a table of zeros."""
     quiet = run("wrap", "--", "true")
     assert quiet.exit_code == 0
+    assert "called no model" in quiet.stderr
     assert "ANTHROPIC_BASE_URL" in quiet.stderr
 
 

@@ -197,6 +197,24 @@ def test_a_branch_is_found_after_a_restart(tmp_path: Path) -> None:
         follows.close()
 
 
+@pytest.mark.slow
+def test_a_program_that_writes_the_replies_in_its_own_words_keeps_what_was_shown() -> None:
+    """Each call is a branch then. It goes on from the payload before: not each is a sweep, and one prompt is enough."""
+    follows, talk = history(), list[User]()
+    for number in range(12):
+        talk.append(said("user", f"Observation {number}: pump {number} of hall {number * 7} is dry. " * 8))
+        session = follows.follow(talk)
+        session.system("You watch pumps.")  # logged again only if the branch has none
+        session.compose(Budget(1_000, 100))
+        swept = [bool(receipt.reason) for receipt in session.receipts]
+        assert len(swept) == number + 1  # those of the branches before are its own
+        follows.follow([*talk, called(f"c{number}")], replies=1)
+        talk.append(said("assistant", f"Calling tools: c{number}"))
+    assert len(session.branches) == 12
+    assert 0 < sum(swept) < 8
+    assert sum(item.kind is Kind.SYSTEM for item in session.items) == 1
+
+
 def test_nothing_in_common_is_a_branch_that_shares_nothing() -> None:
     """Also where the whole list was replaced; what was in the session before the list is shared."""
     follows = history()

@@ -1,10 +1,12 @@
 """A browser that we open gets the token for a code: once, soon, and never in its address or command line."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -12,7 +14,7 @@ from inspected_page import InspectedPage
 from inspector_server import TOKEN, InspectorServer
 from playwright.sync_api import Browser, expect
 
-from sightline.server.sign_in import SignIn
+from sightline.server.sign_in import SIGN_IN, SignIn, account_of
 
 REFUSED = "401 (Unauthorized)"  # the browser notes each of them
 
@@ -25,6 +27,44 @@ def test_a_code_is_used_once_and_soon() -> None:
     assert [sign_in.exchange(each) for each in ("", "x", TOKEN, first, first)] == ["", "", "", TOKEN, ""]
     now[0] = 61
     assert sign_in.exchange(late) == ""
+
+
+def test_a_code_is_worth_nothing_to_another_account() -> None:
+    """It is not used up then. Where the system does not tell the account, the code alone counts."""
+    sign_in = SignIn(TOKEN)
+    code = sign_in.make_code()
+    assert sign_in.exchange(code, os.getuid() + 1) == ""
+    assert sign_in.exchange(code, os.getuid()) == TOKEN
+    assert sign_in.exchange(sign_in.make_code(), None) == TOKEN
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_account_of_a_connection_is_known(host: str) -> None:
+    """By the ports of its two ends."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.create_server((host, 0), family=family) as server,
+        socket.create_connection(server.getsockname()[:2]) as end,
+    ):
+        client, port = end.getsockname()[1], server.getsockname()[1]
+        assert account_of(client, port) == os.getuid()
+        assert account_of(client, client) is None
+
+
+@pytest.mark.slow
+def test_another_account_gets_no_token(tmp_path: Path) -> None:
+    """A program that runs as somebody else is refused, and the code still works for the page."""
+    sign_in = SignIn(TOKEN)
+    with InspectorServer(tmp_path, sign_in=sign_in) as server:
+        code = sign_in.make_code()
+        ask = (
+            "import encodings.idna, encodings.latin_1, http.client, json, os, sys\nos.getuid() or os.setuid(65534)\n"
+            "asked = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))\n"
+            "asked.request('POST', sys.argv[2], json.dumps({'code': sys.argv[3]}))\nprint(asked.getresponse().status)"
+        )
+        command = [sys.executable, "-I", "-c", ask, str(urlsplit(server.url).port), SIGN_IN, code]
+        expected = "401" if os.getuid() == 0 else "200"  # only root can be somebody else
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == expected
 
 
 @pytest.mark.slow

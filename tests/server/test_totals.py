@@ -52,6 +52,32 @@ def test_what_the_provider_refuses_is_counted(tmp_path: Path) -> None:
         assert through.totals.failure == "its provider answered with status 401"
 
 
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_call_that_cannot_be_read_is_counted_as_it_ends(status: int, tmp_path: Path) -> None:
+    """If it is answered, as one that is in no log; a list of models is no call."""
+    step = answer("Yes.") if status == 200 else fail(400, body=b"{}")
+    with Through(tmp_path, [step]) as through:
+        talk = Talk(through, "chat")
+        talk.list.append({"role": "user", "content": "Hello"})
+        response = through.post("chat", talk.body(), **{"content-encoding": "identity"})  # nobody reads any here
+        assert response.status_code == status
+        totals = through.totals
+        assert (totals.calls, totals.unlogged, totals.failed) == (0, status == 200, status == 400)
+        assert totals.others == 0
+
+
+def test_what_is_no_call_of_a_model_is_counted_apart(tmp_path: Path) -> None:
+    """So that the end says that no model was called; calls know which of them were reported, and their conversation."""
+    with Through(tmp_path, [answer("One."), answer("Two.")]) as through:
+        assert through.server.request("GET", "/v1/models", {"authorization": "Bearer any"}).status_code == 200
+        assert (through.totals.others, through.totals.calls, through.totals.conversations) == (1, 0, [])
+        Talk(through, "chat", stream=True).say("Hello")  # nobody asked for its usage
+        Talk(through, "chat").say("Good day")
+        assert (through.totals.calls, through.totals.reported) == (2, 1)
+        assert sorted(through.totals.conversations) == through.names
+        assert len(through.names) == 2
+
+
 def request(number: int, offered: int, sent: int, **more: Any) -> Prepared:
     return Prepared("one", ListPlace("", b""), b"", frozenset(), offered, sent, number=number, **more)
 

@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.fleet.tenant_server import MakeMcp
     from sightline.follow.context_windows import ContextWindow
+    from sightline.providers.agents import Agent
     from sightline.server.listener import Listener
     from sightline.server.totals import Totals
 
 PORT = 8787
-_MOST_MODELS = 3  # whose windows are shown
+_MOST_MODELS = 3  # whose windows are shown: those that were called last
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
     click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
                  "smaller than the model's. Without it, that of the model."),
@@ -245,7 +246,7 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
         status = _run_child(with_address(command, address, os.environ), environment(address, os.environ))
-    _print_totals(here, totals)
+    _print_totals(here, totals, started.agent if started else None)
     sys.exit(status)
 
 
@@ -364,13 +365,18 @@ def _run_child(command: Sequence[str], variables: dict[str, str]) -> int:
 def _cost(words: Phrases, totals: "Totals") -> str:
     """Say what the run cost, beside what sending everything would have: two forecasts by the same rule."""
     change = totals.cost / totals.full_cost - 1 if totals.full_cost else 0.0
-    key = "same" if not change else "less" if change < 0 else "more"
+    is_even = abs(change) < 0.005  # as it is printed
+    key = ("even" if totals.sweeps or change else "same") if is_even else "less" if change < 0 else "more"
     return words(f"wrap cost {key}", cost=round(totals.cost), full=round(totals.full_cost), share=abs(change))
 
 
 def _reported(words: Phrases, totals: "Totals") -> str:
-    """Say what the provider reported; also what that cost, if it says what was cached."""
+    """Say what the provider reported, and of which calls; also what that cost, if it says what was cached."""
+    if not totals.reported:
+        return words("wrap reported nothing")
     said = words("wrap reported value", input=totals.input, cached=totals.cached, output=totals.output)
+    if totals.reported < totals.calls:
+        said = words("wrap reported some", said=said, count=totals.reported, all=totals.calls)
     return words("wrap reported cost", said=said, cost=round(totals.reported_cost)) if totals.cached else said
 
 
@@ -379,18 +385,33 @@ def _window_line(words: Phrases, window: "ContextWindow") -> str:
     return words(f"wrap window {window.source}", tokens=window.tokens, model=window.model or "?")
 
 
-def _print_totals(here: Place, totals: "Totals") -> None:
+def _no_calls(words: Phrases, totals: "Totals", agent: "Agent | None") -> str:
+    """Say that no call of a model was followed, and what came instead. `agent`: the one that ran, if it is known."""
+    if totals.failed:
+        return words("wrap failed", count=totals.failed, why=totals.failure)
+    if totals.unlogged:
+        return words("wrap unread", count=totals.unlogged)
+    said = words("wrap others", count=totals.others) if totals.others else words("wrap no call")
+    if agent is None:
+        return said if totals.others else words("wrap nothing", said=said)
+    hint = "wrap nothing known" if agent.is_told else "wrap setup"
+    return f"{said} {words(hint, title=agent.title, name=agent.name)}"
+
+
+def _print_totals(here: Place, totals: "Totals", agent: "Agent | None" = None) -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
-        told = words("wrap failed", count=totals.failed, why=totals.failure) if totals.failed else words("wrap nothing")
-        print_text(out, told, "bold" if totals.failed else "dim")
+        is_bad = totals.failed or totals.unlogged
+        print_text(out, _no_calls(words, totals, agent), "bold" if is_bad else "dim")
         return
     why = words("wrap unanswered value", count=totals.failed, why=totals.failure)
     unanswered = [("wrap unanswered", why)] if totals.failed else []
+    talks = totals.conversations
     rows = (
         ("wrap calls", f"{totals.calls:,}"),
-        *(("wrap window", _window_line(words, window)) for window in [*totals.windows.values()][:_MOST_MODELS]),
+        *([("wrap conversations", f"{len(talks):,}")] if len(talks) > 1 else []),
+        *(("wrap window", _window_line(words, window)) for window in [*totals.windows.values()][-_MOST_MODELS:]),
         ("wrap offered", f"{totals.offered:,}"),
         ("wrap sent", f"{totals.sent:,}"),
         ("wrap reported", _reported(words, totals)),
@@ -407,4 +428,4 @@ def _print_totals(here: Place, totals: "Totals") -> None:
         print_text(out, f"  {words(key):<{width}}  {value}")
     if totals.sweeps:
         print_text(out, words("wrap cost means"), "dim")
-    print_text(out, words("wrap next"), "dim")
+    print_text(out, words("wrap next one", name=talks[0]) if len(talks) == 1 else words("wrap next"), "dim")

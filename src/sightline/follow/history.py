@@ -10,6 +10,7 @@ The file is longer than others, because following, branching and replies work on
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from itertools import takewhile
 from threading import RLock
 from typing import Any
 
@@ -42,13 +43,14 @@ from sightline.session import accept
 from sightline.session.lookups import read_answers
 from sightline.session.session import Session
 from sightline.values.decoders import convert
-from sightline.values.items import Blob, Call, Message, Part, Text, Usage
+from sightline.values.items import Blob, Call, Kind, Message, Part, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import read_messages
 from sightline.wire.wire import Reader
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
 _MOST_OPEN = 4  # branches besides the current one whose sessions stay open
+_ADDED = frozenset({Kind.SYSTEM, Kind.RECALL})  # what stands in the log between a message and the reply to it
 _LEAST_COVERED = 4  # items that a summary of another program stands for, at least
 
 
@@ -128,7 +130,7 @@ class History:
             return place
         start = next((logged for logged in places if logged.branch == place.branch), places[-1])
         self._open(start.branch)
-        self._switch(self.session.fork(start.item))
+        self._switch(self._fork_after(start.item))
         self._ends[self.session.branch] = place.chain
         return ListPlace(self.session.branch, place.chain)
 
@@ -435,12 +437,23 @@ class History:
             return possible[self._end_of(branch)]
         logged = self._count_shared(seen, logged)
         if logged:
-            self._switch(self.session.fork(self._places[seen[logged - 1].chain][-1].item))
+            self._switch(self._fork_after(self._places[seen[logged - 1].chain][-1].item))
         else:
             mine = {place.item for places in self._places.values() for place in places}
             self._switch(self.session.fork(item_before(self.session.items, mine)))
         self._ends[self.session.branch] = seen[logged - 1].chain if logged else START
         return logged
+
+    def _fork_after(self, item: str) -> Session:
+        """Begin a branch after an item and what the engine logged for the call that it was sent in.
+
+        So the branch has the receipt of that call: it goes on from what was shown, and logs no system prompt again.
+        """
+        log = self.session.log
+        timeline, row = log.timeline, self.session.items.row(item)
+        later = timeline.rows_on(log.path, range(row + 1, len(timeline)))
+        added = takewhile(lambda each: timeline.kind[each] in _ADDED, later)
+        return self.session.fork(timeline.id(max(added, default=row)))
 
     def _count_shared(self, seen: Sequence[Seen], shared: int) -> int:
         """Return how many of the first messages a branch can share, and open the branch that it begins on."""

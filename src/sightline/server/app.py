@@ -30,7 +30,7 @@ from sightline.server.rest import LIMITS, OPERATIONS, rest_routes
 from sightline.server.rest_operation import METHODS, MOST_BYTES, failed
 from sightline.server.safety import Guard, check_address, opens_models
 from sightline.server.sessions import OpenSessions
-from sightline.server.sign_in import SIGN_IN, SignIn
+from sightline.server.sign_in import SIGN_IN, SignIn, account_of
 from sightline.server.spool import Spool
 from sightline.server.totals import Totals
 from sightline.server.uploads import UploadRoom, Uploads
@@ -228,7 +228,9 @@ def _sign_in_route(sign_in: SignIn) -> Route:
         async for piece in request.stream():
             body = (body + piece)[:_MOST_CODE_BYTES]
         try:
-            token = sign_in.exchange(decode_json(body, _Code).code)
+            ends = [request.scope.get(end) or ("", 0) for end in ("client", "server")]
+            account = account_of(*(port for _, port in ends))
+            token = sign_in.exchange(decode_json(body, _Code).code, account)
         except (msgspec.MsgspecError, ValueError):  # no JSON of this form, or no Unicode
             token = ""
         if not token:

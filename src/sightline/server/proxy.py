@@ -86,6 +86,7 @@ class Proxy:
             return JSONResponse(body, status_code=400)
         call = ModelCall(self, request.headers.items(), destination)
         if destination.format is None or request.method != "POST":
+            self._totals.others += 1
             return await call.pass_on(request.method, await request.body())
         request.scope[PATH_PATTERN] = read_door(path).path
         return await self._call_model(request, destination.format, call)
@@ -131,6 +132,8 @@ class Proxy:
         response = await call.pass_on("POST", body)
         if response.status_code < 400:
             self.note_unlogged("a request", BadInput("it is compressed, or has little but brackets, or no known form"))
+        elif not call.has_failed:
+            self._totals.fail(_refused(response.status_code))
         return response
 
     async def _pass_unlogged(self, call: "ModelCall", model_request: ModelRequest, error: Exception) -> Response:
@@ -290,7 +293,7 @@ class ModelCall:
         self._address, self._provider = destination.address, destination.provider
         self._lists_models = destination.lists_models
         self.names: set[str] = set()  # of the conversation, as far as they are known
-        self._has_failed = False  # there was no answer of the provider
+        self.has_failed = False  # there was no answer of the provider
 
     async def pass_on(self, method: str, body: bytes) -> Response:
         """Send a request as it came, and pass the answer back as it comes."""
@@ -333,8 +336,8 @@ class ModelCall:
         exchange = _ProxyExchange(self._proxy, self, call, spooled=spooled)
         response = await exchange.begin(call.body)
         if response.status_code >= 400:
-            if not self._has_failed:
-                self._proxy.totals.fail(f"its provider answered with status {response.status_code}")
+            if not self.has_failed:
+                self._proxy.totals.fail(_refused(response.status_code))
             return _read_response(response)
         if "text/event-stream" in response.headers.get("content-type", ""):
             name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
@@ -368,7 +371,7 @@ class ModelCall:
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
         else:
             why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
-        self._has_failed = True
+        self.has_failed = True
         self._proxy.totals.fail(why)
         return self.error(status, why)
 
@@ -451,6 +454,10 @@ class _ProxyExchange(AsyncExchange):
         if call.rounds > rounds:
             self._proxy.report_recall()
         return None if body is None else await self.begin(body)
+
+
+def _refused(status: int) -> str:
+    return f"its provider answered with status {status}"
 
 
 def _headers_of(response: httpx2.Response, name: str) -> Headers:

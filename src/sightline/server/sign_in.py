@@ -1,13 +1,17 @@
 """How a browser that we open gets the token: it is told a code, which its page exchanges for the token, once and soon.
 
 The address that a browser is opened with stands in its command line, where other accounts of the machine can read it as
-long as the browser runs. A code there is worth nothing as soon as the page has loaded. Whoever is faster than the page
-has the token, and the page is refused: it says so.
+long as the browser runs. A code there is worth nothing as soon as the page has loaded, and nothing to a program of
+another account, where the system tells whose a connection is. Elsewhere whoever is faster than the page has the token,
+and the page is refused: it says so.
 """
 
+import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from sightline.inspector.pages import PREFIX
 from sightline.server.access_token import hash_token
@@ -31,7 +35,21 @@ class SignIn:
         self._codes[hash_token(code)] = self._clock() + self._seconds
         return code
 
-    def exchange(self, code: str) -> str:
-        """Return the token; nothing if this is no code, was used before, or is too old."""
+    def exchange(self, code: str, account: int | None = None) -> str:
+        """Return the token; nothing if this is no code, was used before, or is too old, or for another account."""
+        if account not in (None, os.getuid()):
+            return ""
         until = self._codes.pop(hash_token(code), 0.0)
         return self._token if until and self._clock() < until else ""
+
+
+def account_of(client: int, server: int) -> int | None:
+    """Return the account whose program has one end of a connection on this machine, by both ports; None if unknown."""
+    ends = [f":{port:04X}" for port in (client, server)]
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError, ValueError, IndexError):  # not Linux
+            for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[1].endswith(ends[0]) and fields[2].endswith(ends[1]):
+                    return int(fields[7])
+    return None

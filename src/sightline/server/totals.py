@@ -38,6 +38,8 @@ class Totals(Struct):
     calls: int = 0
     failed: int = 0  # requests that got no answer of a model
     failure: str = ""  # why the last one of them did not
+    others: int = 0  # requests that are no call of a model, such as lists of models
+    reported: int = 0  # calls for which the provider said what it counted
     offered: int = 0  # tokens of what the agents sent, as we count them
     sent: int = 0
     input: int = 0  # tokens that the providers counted
@@ -73,6 +75,7 @@ class Totals(Struct):
         self.read_again += prepared.read_again
         self._forecast(prepared, answer_cost(usage.output_tokens) if usage else 0, prices)
         if usage is not None:
+            self.reported += 1
             self.input += usage.input_tokens
             self.cached += usage.cached_tokens
             self.output += usage.output_tokens
@@ -99,6 +102,11 @@ class Totals(Struct):
         self._before[prepared.name] = _Before(
             prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now
         )
+
+    @property
+    def conversations(self) -> list[str]:
+        """The sessions that the calls belong to."""
+        return list(self._before)
 
     def fail(self, why: str) -> None:
         """Count a request that got no answer of a model."""

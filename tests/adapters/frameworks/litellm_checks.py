@@ -235,15 +235,16 @@ def test_a_long_run_never_exceeds_the_budget_and_loses_nothing(
 def test_nothing_is_shortened_while_it_fits(
     upstream: Upstream, hook: SightlineHook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model gets the very messages that it would get without us."""
+    """The model gets the very request that it would get without us: messages, tools and options."""
     program = Program(asker(upstream))
     asyncio.run(program.run("Look 3"))
-    ours = [each["messages"] for each in upstream.asked]
+    ours = list(upstream.asked)
     upstream.asked.clear()
     monkeypatch.setattr(litellm, "callbacks", [])
     plain = Program(asker(upstream))
     asyncio.run(plain.run("Look 3"))
-    assert ours == [each["messages"] for each in upstream.asked]
+    assert ours == upstream.asked
+    assert all(each["tools"] for each in ours)
 
 
 @pytest.fixture
