@@ -256,7 +256,7 @@ class Finder:
         return None if self._journal.behind() else ""
 
 
-def _wanted(query: str) -> Set[str]:
+def _wanted(query: str) -> set[str]:
     """Return the terms by which a query is answered."""
     return {*terms(query)} - STOP_TERMS | {*looked_up(query)}
 
