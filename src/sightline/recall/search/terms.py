@@ -98,8 +98,8 @@ def words(text: str) -> tuple[list[str], int]:
     """Return the words of a text, runs of characters of which each gives terms by itself, and how long the text is.
 
     The terms of all words are those of the text. A long text repeats its words, so it is cheaper to take apart each
-    distinct one. A word ends at an ASCII character that no chunk contains. The length is about that in terms, and is known
-    before any word is taken apart: one for each word, and two more for each character of Chinese.
+    distinct one. A word ends at an ASCII character that no chunk contains. The length is about that in terms, and is
+    known before any word is taken apart: one for each word, and two more for each character of Chinese.
     """
     text = _normalize(text)
     data = text.encode(errors="replace")
