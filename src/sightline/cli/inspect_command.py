@@ -73,6 +73,8 @@ def inspect(
       sightline inspect --samples --no-browser
     """
     here = place()
+    if port and not is_free(host, port):
+        raise BadInput(here.words("serve port taken", port=port))
     if samples:
         keep_samples(here)
     token = announce_token(here, host)
