@@ -108,7 +108,7 @@ def test_a_swept_session_shows_why_each_item_is_short(
     asked = [f"Order {n}: " + f"apples and pears {n}, " * 300 for n in range(6)]
     with Stub([answer(f"Noted {n}.") for n in range(6)]) as stub:
         project = configured(tmp_path / "shop", stub.url)  # the model `other` writes no summaries
-        chat = talked(project, [*asked, "/context all"], model="other", budget=7000, output=500)
+        chat = talked(project, [*asked, "/context all"], model="other", window=7000, output=500)
     shown = capsys.readouterr().out
     assert any(receipt.plan is not None and "sweep" in receipt.reason for receipt in chat.session.receipts)
     assert re.search(r"#\d+ +user +(summary|gist) .* shortened ", shown)
@@ -373,7 +373,7 @@ def test_how_a_session_begins_is_what_was_asked_for(tmp_path: Path) -> None:
     """Strategy, window and language as the command line or the project say; --resume by the beginning of an id."""
     with Stub([answer("One."), answer("Two.")]) as stub:
         project = configured(tmp_path / "shop", stub.url, '[chat]\nlocale = "zh"\nstrategy = "sliding"')
-        first = talked(project, ["first"], budget=4000, output=500)
+        first = talked(project, ["first"], window=4000, output=500)
         assert (first.session.settings.locale, first.session.settings.strategy) == ("zh", "sliding")
         assert (first.agent.budget.window, first.agent.budget.output) == (4000, 500)
         again = talked(project, ["second"], resume=first.session.id[:6], strategy="focus")

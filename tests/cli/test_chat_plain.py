@@ -67,7 +67,7 @@ def test_it_is_not_told_of_tools_that_it_has_not(tmp_path: Path, language: str) 
     lines = [f"question {n}: " + " ".join(f"word{n}x{k}" for k in range(36)) for n in range(50)]
     with Stub([answer("A short answer, number one."), *(answer(f"Short answer {n}.") for n in range(120))]) as stub:
         project = shop(tmp_path, stub.url)
-        chat = talked(project, [*lines, "/compact", *lines[:6]], no_tools=True, budget=8_000, language=language)
+        chat = talked(project, [*lines, "/compact", *lines[:6]], no_tools=True, window=8_000, language=language)
         bodies = [json.dumps(each.body, ensure_ascii=False) for each in stub.asked]
         assert any("left out here" in body or "此处省略了" in body for body in bodies)
         assert any("summary of the conversation up to here" in body or "对话总结" in body for body in bodies)

@@ -47,7 +47,7 @@ def test_a_script_learns_that_its_question_was_cut(tmp_path: Path) -> None:
     question, seen = (int(number.replace(",", "")) for number in found.groups())
     assert facts["shown"] == {"question": question, "seen": seen}
     assert 0 < seen < 16_000 < question
-    assert all(way in done.stderr for way in ("`expand`", "--budget", "file"))
+    assert all(way in done.stderr for way in ("`expand`", "--window", "file"))
     assert (short.stderr, "shown" in json.loads(short.stdout)) == ("", False)
 
 
@@ -70,7 +70,7 @@ def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> No
     """It has no way to see the rest."""
     with Stub([answer("Long.")]) as stub:
         done = asked(configured(tmp_path / "shop", stub.url), "-p", "Sum up", "--no-tools", input=LONG)
-    assert "--budget" in done.stderr
+    assert "--window" in done.stderr
     assert "expand" not in done.stderr
 
 
@@ -83,7 +83,7 @@ def test_a_model_without_tools_is_not_said_to_look_further(tmp_path: Path) -> No
         (UnknownApp("nope", ["todo"]), ["nope", "todo", "/apps"]),
         (UnknownCode("code_x", ["code_y"]), ["code_x", "code_y"]),
         (BadCodeId("x"), ["x", "/code"]),
-        (PinnedOverflow(["#3"], 1200), ["#3", "1,200", "/unpin", "--budget"]),
+        (PinnedOverflow(["#3"], 1200), ["#3", "1,200", "/unpin", "--window"]),
     ],
 )
 def test_errors_name_what_can_be_typed_here(language: str, raised: SightlineError, names: list[str]) -> None:
@@ -245,11 +245,11 @@ def test_a_budget_is_the_window_where_none_is_known(tmp_path: Path, capsys: Show
         with (project / "sightline.toml").open("a") as file:
             file.write(f'[models.fake]\nname = "fake"\nbase_url = "{stub.url}/v1"\n')
         allow(project)
-        unknown = talked(project, [], model="fake", budget=32_000)
-        smaller = talked(project, [], model="fake", budget=4_000)
+        unknown = talked(project, [], model="fake", window=32_000)
+        smaller = talked(project, [], model="fake", window=4_000)
         assert capsys.readouterr().err == ""
-        known = talked(project, [], budget=32_000)
-    assert "stub has a context window of 16,000 tokens: --budget 32000 is larger." in capsys.readouterr().err
+        known = talked(project, [], window=32_000)
+    assert "stub has a context window of 16,000 tokens: --window 32000 is larger." in capsys.readouterr().err
     assert [chat.agent.budget.window for chat in (unknown, smaller, known)] == [32_000, 4_000, 16_000]
     assert unknown.agent.budget.output == 8_000
 

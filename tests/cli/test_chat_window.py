@@ -33,10 +33,11 @@ def test_the_first_line_shows_the_window_that_the_server_tells(tmp_path: Path) -
     assert squeezed("does not tell") not in shown
 
 
-def test_the_first_line_shows_the_window_that_is_used(tmp_path: Path) -> None:
-    """With --budget it is that one."""
+@pytest.mark.parametrize("option", ["--window", "--budget"])
+def test_the_first_line_shows_the_window_that_is_used(tmp_path: Path, option: str) -> None:
+    """With --window, or its alias, it is that one."""
     with Stub([models("stub", max_model_len=32_000)]) as stub:
-        assert squeezed("· context window 9,000 tokens ·") in begun(tmp_path, stub, "--budget", "9000")
+        assert squeezed("· context window 9,000 tokens ·") in begun(tmp_path, stub, option, "9000")
 
 
 @pytest.mark.parametrize(
@@ -50,4 +51,4 @@ def test_a_window_that_nobody_tells_is_said_to_be_assumed(tmp_path: Path, langua
     """How many tokens are assumed, and the two ways to set it."""
     with Stub([models("stub"), *[error(404)] * 4]) as stub:
         shown = begun(tmp_path, stub, "--lang", language)
-    assert all(squeezed(words) in shown for words in (first, said, "`window`", "sightline.toml", "--budget"))
+    assert all(squeezed(words) in shown for words in (first, said, "`window`", "sightline.toml", "--window"))

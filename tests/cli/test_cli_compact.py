@@ -314,7 +314,7 @@ def test_context_counts_faults(run: Run, folder: Folder) -> None:
         (["compact", "--seconds", "0"], 2, "--seconds"),
         (["uncompact"], 1, "nothing is compacted in session"),
         (["uncompact", "nope"], 1, "no session 'nope'"),
-        (["--project", "elsewhere", "compact"], 1, "replay --sample --keep"),
+        (["--project", "elsewhere", "compact"], 1, "elsewhere does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_told(run: Run, folder: Folder, args: list[str], code: int, told: str) -> None:

@@ -15,15 +15,20 @@ from urllib.parse import quote
 import httpx2
 import pytest
 from click.testing import CliRunner
+from stub import Stub, models
 
+from sightline import Session, samples
 from sightline.cli import inspect_command
 from sightline.cli.main import app
 from sightline.cli.options import Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.cli.serve import PORT
+from sightline.errors import BadInput
 from sightline.inspector import pages
+from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import Token
 from sightline.server.sign_in import SignIn
+from sightline.view.catalog.places import SAMPLES
 
 
 @contextmanager
@@ -200,3 +205,40 @@ def test_a_browser_is_opened_only_where_there_is_a_screen(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert inspect_command._has_browser() is expected
+
+
+@pytest.mark.parametrize("command", [["inspect", "--no-browser"], ["serve"], ["mcp", "--http"]])
+def test_a_port_in_use_is_told_with_what_would_do(tmp_path: Path, command: list[str]) -> None:
+    """In one line, before anything is kept."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        places = ["--project", str(tmp_path), "--root", str(tmp_path / "home")]
+        done = CliRunner().invoke(app, [*places, *command, "--port", str(port)])
+    assert (done.exit_code, done.stderr) == (1, f"port {port} is in use; --port 0 takes a free one\n")
+
+
+def test_a_model_of_a_cloned_project_gets_no_key_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its server is not even asked for the context window: the page says how the file is allowed."""
+    with Stub([models("m")]) as stub:
+        (tmp_path / "sightline.toml").write_text(
+            f'[models.m]\nname = "m"\nbase_url = "{stub.url}/v1"\nkey_env = "OPENAI_API_KEY"\n', encoding="utf-8"
+        )
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+        here = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en"))
+        assert "`sightline chat` there asks" in str(inspect_command._find_model(here, None))
+        with pytest.raises(BadInput, match="was not allowed to"):
+            inspect_command._find_model(here, "m")
+        assert stub.asked == []
+
+
+@pytest.mark.slow
+def test_a_sample_has_one_window(tmp_path: Path) -> None:
+    """In the inspector it is the one in which `sightline replay` shows it."""
+    here = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en"))
+    inspect_command.keep_samples(here)
+    for name in samples.names():
+        shown = CliRunner().invoke(app, ["replay", "--sample", name, "--until", "1", "--json"])
+        with Session.inspect(name.replace("_", "-"), stores=Folder.at(here.home / SAMPLES)) as session:
+            assert session.budget is not None
+            window = session.budget.window + samples.OUTPUT  # a receipt has what the window leaves for the prompt
+            assert window == json.loads(shown.stdout)["window"] == samples.load(name).window

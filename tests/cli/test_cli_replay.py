@@ -9,6 +9,7 @@ from click.testing import Result
 
 from sightline import Budget, MemoryStore, Session, samples
 from sightline.log.stores.session_folder import Folder
+from sightline.plan.strategies import STRATEGIES
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import Totals, replay
 
@@ -100,23 +101,39 @@ def test_a_budget_below_the_window_is_explained(run: Run, monkeypatch: pytest.Mo
     assert "The budget is" not in usual
 
 
-@pytest.mark.parametrize("name", ["sliding", "summary"])
-def test_a_strategy_that_is_not_replayed_is_told(run: Run, tmp_path: Path, name: str) -> None:
-    """On standard error, with what is replayed instead and why; one that is replayed, or was asked for, is not."""
-    (tmp_path / "sightline.toml").write_text(f'strategy = "{name}"\n', encoding="utf-8")
+def test_a_strategy_that_is_not_loaded_is_told(run: Run, tmp_path: Path) -> None:
+    """On standard error, with what is replayed instead and why; one that was asked for is not."""
+    (tmp_path / "sightline.toml").write_text('strategy = "mine.py"\n', encoding="utf-8")
     there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1", "--json")
     done = run(*there)
-    replayed = json.loads(done.stdout)["strategy"]
-    if name == "sliding":
-        assert (replayed, done.stderr) == (name, "")
-        return
-    assert replayed == "focus"
+    assert json.loads(done.stdout)["strategy"] == "focus"
     said = " ".join(done.stderr.split())
     assert "Replaying with strategy focus" in said
-    assert "chooses summary" in said
+    assert "chooses mine.py" in said
     assert "--strategy" in said
     assert "以策略 focus 重放" in run("--lang", "zh", *there).stderr
     assert run(*there, "--strategy", "focus").stderr == ""
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_that_is_listed_is_replayed(run: Run, tmp_path: Path, name: str) -> None:
+    """Named by the project or in the command line. Of one that shows what a model writes, it is said that none does."""
+    config = '[config]\nschema = { date = "string" }\n' if name == "entities" else ""
+    (tmp_path / "sightline.toml").write_text(f'strategy = "{name}"\n{config}', encoding="utf-8")
+    there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1")
+    for args in (there, (*there, "--strategy", name)):
+        done = run(*args, "--json")
+        assert (json.loads(done.stdout)["strategy"], done.stderr) == (name, "")
+    told = "A replay calls no model" in run(*there).stdout
+    assert told is (name in ("summary", "entities"))
+
+
+def test_a_strategy_that_nobody_has_is_refused_with_those_there_are(run: Run) -> None:
+    """Alone, or as a stage."""
+    for name in ("nope", "rounds,nope"):
+        done = run("replay", "--sample", "--strategy", name)
+        assert done.exit_code == 2
+        assert all(listed in done.stderr for listed in ("'nope' is not one of", *STRATEGIES))
 
 
 @pytest.mark.slow

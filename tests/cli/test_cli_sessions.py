@@ -64,6 +64,7 @@ def test_only_the_newest_are_listed_unless_all_are_asked_for(run: Run, folder: F
 
 def test_a_project_without_sessions_says_how_to_make_one(run: Run, folder: Folder) -> None:
     """That is no error. If other projects have sessions, it says how to find those."""
+    Path("elsewhere").mkdir()
     result = run("--project", "elsewhere", "sessions")
     assert (result.exit_code, "replay --sample --keep" in result.stdout) == (0, True)
     assert json.loads(run("sessions", "--project", "elsewhere", "--json").stdout) == {"sessions": [], "total": 0}

@@ -39,9 +39,22 @@ def test_damaged_lines_are_reported(run: Run, folder: Folder) -> None:
     log.with_suffix(".idx").unlink(missing_ok=True)
     result = run("verify")
     assert result.exit_code == 1
-    assert "login-bug: lines of the log that cannot be read: 6\n" in result.stdout
+    assert "login-bug: the log cannot be read at line 6\n" in result.stdout
     facts = json.loads(run("verify", "--json").stdout)
     assert (facts["good"], facts["sessions"][0]["damaged"]) == (False, [6])
+
+
+def test_a_damage_is_told_once(run: Run, folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
+    """By its line, in the command's own words: it is not logged too, and not a change besides. Others log it."""
+    log = folder.file("login-bug")
+    log.write_bytes(log.read_bytes().replace(b'"parentUuid"', b'"parentXuid"', 7).replace(b"Xuid", b"Uuid", 6))
+    result = run("verify")
+    assert result.stdout.startswith("login-bug: the log cannot be read at line 7\nlogin-bug branch main payload ")
+    assert (result.stderr, caplog.messages) == ("", [])
+    facts = json.loads(run("verify", "--json").stdout)["sessions"][0]
+    assert (facts["damaged"], facts["changed"]) == ([7], [])
+    run("sessions", "show")
+    assert "the line at byte " in caplog.text
 
 
 def test_a_deleted_line_is_found_out(run: Run, folder: Folder) -> None:
@@ -67,7 +80,7 @@ def test_a_log_that_was_changed_is_found_out(run: Run, folder: Folder) -> None:
     mismatches = facts["sessions"][0]["mismatches"]
     assert not facts["good"]
     assert len(facts["sessions"][0]["changed"]) == 1
-    assert result.stdout.startswith("login-bug: lines of the log that have changed since they were written: ")
+    assert result.stdout.startswith("login-bug: the log was changed after it was written, at line ")
     assert result.stdout.count("login-bug branch main payload") == len(mismatches) > 10
     assert {"branch", "number", "expected", "found"} == set(mismatches[0])
 
@@ -105,6 +118,7 @@ def test_a_session_that_cannot_be_opened_does_not_hide_the_others(run: Run, root
 
 def test_without_sessions_there_is_nothing_to_verify(run: Run) -> None:
     """That is said and is no success: whoever checks a backup has named another place. So is the newest of none."""
+    Path("elsewhere").mkdir()
     none = run("verify", "--project", "elsewhere", "--all", "--json")
     facts = json.loads(none.stdout)
     assert (none.exit_code, facts["good"], facts["payloads"]) == (1, False, 0)

@@ -351,11 +351,10 @@ def test_wrap_says_that_no_model_answered(run: Callable[..., Result]) -> None:
     assert "BASE_URL" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "inspect --no-browser", "mcp --http"])
-def test_a_port_in_use_is_said(command: str, run: Callable[..., Result]) -> None:
+def test_serve_says_that_a_port_is_in_use(run: Callable[..., Result]) -> None:
     """And how to take another one, with the exit status of a mistake."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = run(*command.split(), "--port", str(port))
+        done = run("serve", "--port", str(port))
     assert done.exit_code == 1
     assert f"port {port} is in use; --port 0 takes a free one" in done.stderr

@@ -368,3 +368,9 @@ def _fingerprint(config: Config, reached: Sequence[Reach]) -> tuple[str, str]:
     file = Path(config.file)
     lines = [reach.line() for reach in reached]
     return str(file.parent.resolve() / file.name), sha256(ascii((config.digest, *lines)).encode()).hexdigest()
+
+
+def is_allowed(config: Config, project: str | Path, home: Path, env: Mapping[str, str]) -> bool:
+    """Whether a project's file does nothing outside the project, or the user has approved it as it is now."""
+    reached = reaches(config, project, env)
+    return not reached or Trusted(home).holds(named(config, project), reached)

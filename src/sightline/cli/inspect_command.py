@@ -18,11 +18,13 @@ from sightline.agent.config import read_config
 from sightline.agent.models import Model
 from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import found, named, retrying_model
+from sightline.agent.trust import is_allowed
+from sightline.agent.trust import named as trusted_file
 from sightline.cli.addresses import is_free, page_address
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.cli.replay_source import given_price
-from sightline.cli.serve import PORT, announce_token, make_listener, running
+from sightline.cli.serve import PORT, announce_token, check_port, make_listener, running
 from sightline.errors import BadInput, SightlineError
 from sightline.inspector.pages import are_built
 from sightline.log.stores.session_folder import Folder
@@ -34,8 +36,6 @@ from sightline.session.session import Session
 from sightline.view.catalog.places import SAMPLES
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
-
-SAMPLE_WINDOW, SAMPLE_OUTPUT = 16_000, 1_000  # tokens: small enough that the samples have something to shorten
 
 
 @click.command(name="inspect", short_help="See in a browser what the model saw.")
@@ -73,8 +73,7 @@ def inspect(
       sightline inspect --samples --no-browser
     """
     here = place()
-    if port and not is_free(host, port):
-        raise BadInput(here.words("serve port taken", port=port))
+    check_port(here.words, host, port or 0)
     if samples:
         keep_samples(here)
     token = announce_token(here, host)
@@ -84,7 +83,8 @@ def inspect(
         fixed_price = given_price(price, "")
         config = replace(config, price_of=lambda _model: fixed_price)
     chosen = port if port is not None else _free_port(host)
-    model = _find_model(here, model_name)
+    found_model = _find_model(here, model_name)
+    model, no_model = (None, found_model) if isinstance(found_model, str) else (found_model, "")
     opens = not no_browser and _has_browser()
     listener, _ = make_listener(config, chosen, model)
     if with_chat:
@@ -95,8 +95,8 @@ def inspect(
 
     def announce(bound: int) -> None:
         _announce(here, host, bound, token, opens, sign_in)
-        if model is None:
-            print_text(error_console(), here.words("inspect no model"), "dim")
+        if no_model:
+            print_text(error_console(), no_model, "dim")
 
     listener.on_start = announce
     listener.run()
@@ -140,11 +140,20 @@ def _has_browser() -> bool:
         return False
 
 
-def _find_model(here: Place, name: str | None) -> Model | None:
-    """Return the model that `sightline chat` would ask; None without one, because all else works without."""
+class _NotAllowed(BadInput):
+    """The user has not approved the project's file."""
+
+
+def _find_model(here: Place, name: str | None) -> Model | str:
+    """Return the model that `sightline chat` would ask, or else why there is none: all else works without.
+
+    What the project's file reaches gets no key before the user has approved the file.
+    """
 
     async def find() -> Model:
         config = read_config(here.project, os.environ)
+        if not is_allowed(config, here.project, here.home, os.environ):
+            raise _NotAllowed(here.words("inspect not allowed", file=trusted_file(config, here.project).file))
         endpoint = (
             named(name, config, os.environ, here.home)
             if name
@@ -154,10 +163,10 @@ def _find_model(here: Place, name: str | None) -> Model | None:
 
     try:
         return asyncio.run(find())
-    except SightlineError:
+    except SightlineError as error:
         if name:
             raise
-        return None
+        return str(error) if isinstance(error, _NotAllowed) else here.words("inspect no model")
 
 
 def _chat(here: Place) -> None:
@@ -187,7 +196,7 @@ def keep_samples(here: Place) -> None:
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
         try:
             with Session.new(project, stores=stores, session_id=session_id) as session:
-                for _ in replay(session, recording, Budget(SAMPLE_WINDOW, SAMPLE_OUTPUT)):
+                for _ in replay(session, recording, Budget(sample.window, samples.OUTPUT)):
                     pass
         except OSError as error:
             raise BadInput(f"the samples cannot be kept in {here.home}: {error.strerror}") from error

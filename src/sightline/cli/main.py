@@ -1,13 +1,14 @@
 """The program `sightline`: all commands, and how their errors look."""
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 
 from sightline import __version__
-from sightline.cli.options import DEBUG, place, shared_options
-from sightline.cli.phrases import error_text
+from sightline.cli.options import DEBUG, language, shared_options
+from sightline.cli.phrases import Phrases, error_text
 from sightline.cli.render import print_stderr
 from sightline.errors import SightlineError
 
@@ -61,6 +62,15 @@ class App(click.Group):
             self.add_command(getattr(import_module(f"sightline.cli.{module}"), name))
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Where there is none of this name, the closest one is suggested."""
+        near = [] if args[0] in COMMANDS else get_close_matches(args[0], COMMANDS, n=1)
+        if near and not args[0].startswith("-"):
+            ctx.fail(Phrases(language())("no such command", given=args[0], near=near[0]))
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. With `--debug` errors are shown with their traceback."""
         try:
@@ -70,7 +80,7 @@ class App(click.Group):
         except (SightlineError, OSError) as error:
             if ctx.meta.get(DEBUG) or isinstance(error, BrokenPipeError):
                 raise
-            print_stderr(error_text(error, place().words.language), "red")
+            print_stderr(error_text(error, language()), "red")
             ctx.exit(1)
         except ModuleNotFoundError as error:
             if ctx.meta.get(DEBUG) or not (advice := _advice(error, ctx.invoked_subcommand or "")):

@@ -10,9 +10,11 @@ import click
 from rich.text import Text
 
 from sightline.agent.config import Config, read_config
+from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import Found, candidates, key_variables, server_names
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, can_run, fetch_tiny, tiny_file
+from sightline.agent.trust import is_allowed
 from sightline.cli.options import Place, place, shared_options, with_json
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import Column, Rows, console, first_words, print_json, print_text
@@ -47,7 +49,7 @@ def list_(as_json: bool) -> None:
     """
     here = place()
     config = read_config(here.project, os.environ)
-    available = asyncio.run(_find_all(config, here.home))
+    available = asyncio.run(_find_all(config, here))
     if as_json:
         models = [_facts(candidate) for candidate in available]
         print_json({"used": models[0] if models else None, "file": config.file, "models": models})
@@ -83,8 +85,12 @@ def get(yes: bool, as_json: bool) -> None:
     print_text(console(), here.words("fetched" if there is None else "fetched before", file=file))
 
 
-async def _find_all(config: Config, home: Path) -> list[Found]:
-    return [candidate async for candidate in candidates(config, os.environ, home)]
+async def _find_all(config: Config, here: Place) -> list[Found]:
+    found = [candidate async for candidate in candidates(config, os.environ, here.home)]
+    if not is_allowed(config, here.project, here.home, os.environ):  # a cloned folder gets no key
+        return found
+    endpoints = await asyncio.gather(*(with_window(candidate.endpoint) for candidate in found))  # as the chat asks
+    return [candidate._replace(endpoint=endpoint) for candidate, endpoint in zip(found, endpoints, strict=True)]
 
 
 def model_help(words: Phrases) -> str:

@@ -50,7 +50,7 @@ class FormatChoice(click.Choice):  # type: ignore[type-arg]
 
 
 class ProjectFolder(click.Path):
-    """The folder of a project. It need not exist: sessions of a project that was deleted can still be looked at."""
+    """The folder of a project. `place` says whether it must exist."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False)
@@ -80,7 +80,7 @@ class DatabaseAddress(click.ParamType):  # type: ignore[type-arg]
         try:
             read_address(str(value))
         except BadInput as error:
-            self.fail(error_text(error, place().words.language), param, ctx)
+            self.fail(error_text(error, language()), param, ctx)
         return value
 
 
@@ -208,15 +208,25 @@ def named_by(prefix: str, names: Sequence[str]) -> list[str]:
     return [prefix] if prefix in names else [name for name in names if prefix and name.startswith(prefix)]
 
 
+def language() -> str:
+    """Return the language of the output."""
+    return str(click.get_current_context().meta.get(META + "lang", LANGUAGES[0]))
+
+
 def place() -> Place:
-    """Return the place that the shared options of the running command name."""
+    """Return the place that the shared options of the running command name.
+
+    Sessions of a project that was deleted can still be looked at. Raises BadInput for a folder that never was one.
+    """
     meta = click.get_current_context().meta
     here = Place(
         project=meta.get(META + "project", "."),
         root=meta.get(META + "root"),
-        words=Phrases(meta.get(META + "lang", LANGUAGES[0])),
+        words=Phrases(language()),
         store=meta.get(META + "store") or os.environ.get(STORE) or None,
     )
+    if not (here.store or Path(here.project).is_dir() or here.folder.sessions()):
+        raise BadInput(here.words("no project", project=here.project))
     if strategy_files(here.project):
         from sightline.cli.project_strategies import load_allowed_strategies  # loads models, which most commands do not
 
@@ -305,7 +315,9 @@ def budget_options(function: F) -> F:
     """Add --window and --output. Their default is the budget of the session's last call."""
     window = f"The model's context window, in tokens.  [default: that of the last call, else {WINDOW}]"
     output = f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]"
-    return click.option("--window", type=int, help=window)(click.option("--output", type=int, help=output)(function))
+    return click.option("--window", "--budget", type=int, help=window)(
+        click.option("--output", type=int, help=output)(function)
+    )
 
 
 def known_budget(session: Session, window: int | None, output: int | None) -> Budget:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sightline.agent.config import read_config
-from sightline.agent.trust import Trusted, named, reaches
+from sightline.agent.trust import is_allowed
 from sightline.errors import BadInput
 from sightline.plan.strategies import load_file
 from sightline.plan.strategies.project_choice import strategy_files
@@ -23,6 +23,5 @@ def load_allowed_strategies(project: str | Path, home: Path) -> None:
     Nothing is raised: who needs one that is not loaded is told how to allow it.
     """
     with suppress(BadInput):
-        config = read_config(project, os.environ)
-        if Trusted(home).holds(named(config, project), reaches(config, project, os.environ)):
+        if is_allowed(read_config(project, os.environ), project, home, os.environ):
             load_strategies(project)

@@ -1,7 +1,7 @@
 """`sightline replay`: a recorded conversation, composed again call by call on the screen."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby, islice
 from typing import Any
@@ -37,9 +37,10 @@ from sightline.cli.render import (
     printable,
     progress,
 )
-from sightline.cli.replay_source import FIRST_SAMPLE, SAMPLE_OUTPUT, Replay, ReplayOptions, find_price, read_source
+from sightline.cli.replay_source import FIRST_SAMPLE, Replay, ReplayOptions, find_price, read_source
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
+from sightline.plan.strategies import STRATEGIES, is_known, names
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.providers.prices import Price, price_usage
@@ -50,23 +51,24 @@ from sightline.view.replay.formats import AUTO
 from sightline.view.replay.replay import NewInput, Paid, Step, Totals, call_count
 from sightline.view.replay.replay import replay as replayed
 
-_STRATEGIES = (Focus.name, "sliding")  # the others need a model or a schema to show what they are
-_STAGES = (*_STRATEGIES, "rounds")  # those of a pipe
+_BY_MODEL = {"summary", "entities"}  # strategies that show what a model has written, which a replay does not call
 _SAMPLE_DELAY = 0.15  # seconds per call: slow enough to follow, done within ten seconds
 _SLOW = 1.0
 _BAR = 10  # columns
 
 
 class _StrategyChoice(click.Choice[str]):
-    """A strategy that can be replayed, or a pipe of several, with commas between them."""
+    """A strategy, or a pipe of several, with commas between them. The help lists ours; all that are known are taken."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         stages = read_strategy(value)
-        if isinstance(stages, str):
-            return super().convert(value, param, ctx)
-        if unknown := [stage for stage in stages if stage not in _STAGES]:
-            self.fail(f"{unknown[0]!r} is not one of {', '.join(_STAGES)}", param, ctx)
+        if unknown := [stage for stage in _stages(stages) if not is_known(stage)]:
+            self.fail(f"{unknown[0]!r} is not one of {', '.join(names())}", param, ctx)
         return stages
+
+
+def _stages(name: str | Sequence[str]) -> Sequence[str]:
+    return (name,) if isinstance(name, str) else name
 
 
 @click.command(short_help="Show the prompt of each call of a recorded conversation.")
@@ -81,6 +83,7 @@ class _StrategyChoice(click.Choice[str]):
 @click.option("--list-samples", is_flag=True, help="List the samples and stop.")
 @click.option(
     "--window",
+    "--budget",
     type=int,
     help="The model's context window, in tokens.  [default: that of the recorded model, if known, else "
     f"{WINDOW}; less for samples]",
@@ -88,12 +91,12 @@ class _StrategyChoice(click.Choice[str]):
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {SAMPLE_OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {samples.OUTPUT}; at most a quarter]",
 )
 @profile_option
 @click.option(
     "--strategy",
-    type=_StrategyChoice(_STRATEGIES),
+    type=_StrategyChoice([*STRATEGIES]),
     help="The strategy that decides which items are shown, or several, as in rounds,sliding.  "
     "[default: the project's, else focus]",
 )
@@ -158,8 +161,8 @@ def replay(list_samples: bool, keep: bool, as_json: bool, **arguments: Any) -> N
 def _choice(here: Place, options: ReplayOptions) -> Choice:
     """Return the strategy to use: the project's and its configuration, unless the command line names another one.
 
-    One that cannot be replayed is replaced by `focus`, and standard error says so. An economy means `focus` too, which
-    is the only one that has any. Raises BadInput, and UsageError for the economy of another strategy.
+    One in a file that is not loaded is replaced by `focus`, and standard error says so. An economy means `focus` too,
+    which is the only one that has any. Raises BadInput, and UsageError for the economy of another strategy.
     """
     choice = chosen(here.project)
     if options.economy is not None:
@@ -167,14 +170,9 @@ def _choice(here: Place, options: ReplayOptions) -> Choice:
             raise click.UsageError(here.words("no economy", strategy=options.strategy))
         config = choice.config if choice.name == Focus.name else {}
         return Choice(Focus.name, {**config, "economy": options.economy})
-    is_replayed = choice.name in _STRATEGIES if isinstance(choice.name, str) else {*choice.name} <= {*_STAGES}
+    is_replayed = all(map(is_known, _stages(choice.name)))
     if options.strategy is None and not is_replayed:
-        print_stderr(
-            here.words(
-                "strategy not replayed", strategy=choice.title, file=choice.file, others=" and ".join(_STRATEGIES)
-            ),
-            "yellow",
-        )
+        print_stderr(here.words("strategy not replayed", strategy=choice.title, file=choice.file), "yellow")
     wanted = options.strategy or (choice.name if is_replayed else Focus.name)
     return choice if choice.name == wanted else Choice(wanted, {})
 
@@ -274,6 +272,8 @@ def _remarks(words: Phrases, source: Replay) -> Iterator[str]:
         config = ", ".join(f"{key} = {value}" for key, value in source.choice.config.items())
         named = f"{source.choice.title} ({config})" if config else source.choice.title
         yield words("project strategy", strategy=named, file=source.choice.file)
+    if by_model := _BY_MODEL.intersection(_stages(source.choice.name)):
+        yield words("replay without model", strategy=", ".join(sorted(by_model)))
     if source.margin:
         facts = {"window": source.budget.window, "output": source.budget.output, "margin": source.margin}
         yield words("budget margin", allowed=source.allowed, **facts)

@@ -26,11 +26,6 @@ from sightline.values.settings import Settings
 from sightline.view.replay.formats import Recording, read_conversation, recorded
 
 FIRST_SAMPLE = "login_bug"
-# Context windows in which each sample does not fit, so that there is something to see.
-_SAMPLE_WINDOWS = {
-    "login_bug": 12_000, "long_chat": 5_000, "travel_zh": 5_000, "ops_incident": 6_000, "data_report": 5_000,
-}  # fmt: skip
-SAMPLE_OUTPUT = 1_000
 _LISTED = 5  # conversations, where one of several has to be chosen
 
 
@@ -96,8 +91,7 @@ def read_source(here: Place, options: ReplayOptions) -> Replay:
     if options.file is None and options.sample is not None:
         sample = samples.load(options.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
-        window, output = _SAMPLE_WINDOWS.get(options.sample, WINDOW), SAMPLE_OUTPUT
-        return Replay(options.sample, recording, _budget(options, window, output), sample)
+        return Replay(options.sample, recording, _budget(options, sample.window, samples.OUTPUT), sample)
     raise click.UsageError(here.words("replay what"))
 
 

@@ -25,8 +25,8 @@ _NEWEST = 100  # logs that are read unless told otherwise: more would take minut
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with plots to FILE.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--forecast/--no-forecast", default=True, help="Replay with Sightline: most of the time goes into that.")
-@click.option("--window", type=click.IntRange(min=1_000), help="The context window.  [default: the one that Sightline "
-              "composed for, else that of the model]")  # fmt: skip
+@click.option("--window", "--budget", type=click.IntRange(min=1_000), help="The context window.  [default: the one "
+              "that Sightline composed for, else that of the model]")  # fmt: skip
 @click.option("--price", metavar="IN/OUT/CACHED", help="Prices of a million tokens, or a model's name.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N",
               help="Processes that read files at the same time.  [default: one for each core, at most 8]")  # fmt: skip

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 PORT = 8787
 _MOST_MODELS = 3  # whose windows are shown: those that were called last
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
-    click.option("--window", type=click.IntRange(min=1000), metavar="TOKENS", help="The context window to use, if "
-                 "smaller than the model's. Without it, that of the model."),
+    click.option("--window", "--budget", type=click.IntRange(min=1000), metavar="TOKENS", help="The context "
+                 "window to use, if smaller than the model's. Without it, that of the model."),
     click.option("--economy", type=click.Choice(ECONOMIES), help=f"How much is shown: {described()}. Until "
                  "something has to be shortened, requests go up byte for byte.  [default: what the project has chosen, "
                  f"else {DEFAULT}]"),
@@ -178,8 +178,8 @@ def serve(
     config = replace(config, stores=here.awaited_database, spool_bytes=spool << 20, **more)
     if port and (own := [address for address in config.upstreams.values() if _is_here(address, port)]):
         raise BadInput(here.words("serve own upstream", address=own[0]))
-    if port and not sockets and not is_free(host, port):
-        raise BadInput(here.words("serve port taken", port=port))
+    if not sockets:
+        check_port(here.words, host, port)
     how: dict[str, Any] = {"stop_seconds": finish, "drain_seconds": drain, "sockets": sockets}
     listener = _make_tenants_listener(config, port, **how) if tenants else make_listener(config, port, **how)[0]
     out = error_console()
@@ -280,6 +280,12 @@ def announce_token(here: Place, host: str) -> Token:
 def _for_agents(address: str, config: Config, token: str) -> str:
     """Return the address that agents are told: with the token in it, where they need one."""
     return address if opens_models(config.host, config.upstreams.values()) else f"{address}{PATH_PREFIX}{token}"
+
+
+def check_port(words: Phrases, host: str, port: int) -> None:
+    """Raise BadInput if another program listens there."""
+    if port and not is_free(host, port):
+        raise BadInput(words("serve port taken", port=port))
 
 
 def _is_here(address: str, port: int) -> bool:

@@ -1,6 +1,8 @@
 """`sightline verify`: is every payload ever sent what the log says it was?"""
 
+import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -43,6 +45,9 @@ def verify(session_id: str | None, every: bool, folder: str | None, as_json: boo
       sightline verify --all --json
       sightline verify --all --folder copy-of-today
     """
+    damage = logging.getLogger("sightline.damage")
+    damage.disabled = True  # it is told once, here
+    click.get_current_context().call_on_close(partial(setattr, damage, "disabled", False))
     here = place()._replace(logs=folder) if folder else place()
     ids = here.stores.sessions() if every else [here.find(session_id)]
     out = console()

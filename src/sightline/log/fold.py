@@ -49,7 +49,7 @@ from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Line, Span
 from sightline.shorten import Effect
 from sightline.values.items import Call, Kind, Lod
-from sightline.values.logger import log_warning
+from sightline.values.logger import log_damage
 from sightline.values.recall_tools import RECALL_NAMES
 from sightline.values.settings import Settings
 
@@ -407,7 +407,7 @@ def fold_entry(timeline: GrowingTimeline, entry: Entry, span: Span, session_id: 
 
 def warn(session_id: str, span: Span, what: str) -> None:
     """Tell whoever runs this of a line."""
-    log_warning("%s: the line at %d %s", session_id, span.offset, what)
+    log_damage("%s: the line at byte %d %s", session_id, span.offset, what)
 
 
 def _report(offsets: list[int], span: Span, session_id: str, what: str) -> None:

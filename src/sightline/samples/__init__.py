@@ -7,12 +7,15 @@ from msgspec import Struct, json, structs
 
 from sightline.errors import BadInput
 
+OUTPUT = 1_000  # tokens of the window that are for the answer
+
 
 class Sample(Struct, frozen=True):
     """One conversation in the format of its provider. `system` is not among `messages`."""
 
     title: str
     about: str
+    window: int  # tokens of a context window in which it does not fit, so that there is something to see
     format: Literal["openai", "anthropic"]
     system: str
     tools: list[dict[str, Any]]

@@ -39,9 +39,10 @@ class Receipts:
         ]
 
     def changed_lines(self) -> list[int]:
-        """Return the numbers of the lines that are not as they were written: their checksum fails. Scans the log."""
+        """Return the numbers of other lines that are not as they were written: their checksum fails. Scans the log."""
         lines = enumerate(self._journal.store.scan(), start=1)
-        return [number for number, line in lines if not entries.is_intact(line.data)]
+        changed = [number for number, line in lines if not entries.is_intact(line.data)]
+        return sorted({*changed}.difference(self.damaged_lines() if changed else ()))
 
     def missing_entries(self) -> list[tuple[int, int]]:
         """Return where entries are missing, as the numbers of the entries before and after. Scans the log.

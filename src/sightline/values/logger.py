@@ -6,3 +6,10 @@ def log_warning(text: str, *values: object) -> None:
     import logging
 
     logging.getLogger("sightline").warning(text, *values, stacklevel=2)
+
+
+def log_damage(text: str, *values: object) -> None:
+    """Write a warning about a line of a log, under the name `sightline.damage`."""
+    import logging
+
+    logging.getLogger("sightline.damage").warning(text, *values, stacklevel=2)

@@ -15,6 +15,7 @@ from stub import Stub, error, models
 from sightline.agent.config import Config, read_config
 from sightline.agent.models.discovery import Found, Listening, candidates, found, named, probed
 from sightline.agent.models.tiny_model import DIGEST, PACKAGE, _run_captured, fetch_tiny, tiny_endpoint, tiny_file
+from sightline.agent.trust import Trusted, reaches
 from sightline.cli.main import app
 from sightline.cli.model import model_help
 from sightline.cli.phrases import Phrases
@@ -239,6 +240,24 @@ def test_the_list_says_what_is_used_and_why(tmp_path: Path) -> None:
     assert (listed["used"]["name"], listed["used"]["key"], listed["models"][1]["key"]) == ("m", True, False)
     assert KEY not in result.output + facts.output
     assert "由" in CliRunner().invoke(app, ["model", "list", "--lang", "zh", *where]).output
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_list_shows_the_window_that_the_chat_uses(tmp_path: Path) -> None:
+    """The server that runs the model is asked for it, once the user has approved the file that names the server."""
+    with Stub([models("m", max_model_len=32_000)]) as stub:
+        (tmp_path / "sightline.toml").write_text(
+            f'[models.m]\nname = "m"\nbase_url = "{stub.url}/v1"\nkey = "{KEY}"\n', encoding="utf-8"
+        )
+        where = ["model", "list", "--json", "--project", str(tmp_path), "--root", str(tmp_path / "home")]
+
+        def window() -> int:
+            return int(json.loads(CliRunner().invoke(app, where).output)["used"]["window"])
+
+        assert (window(), stub.asked) == (8_192, [])
+        config = read_config(tmp_path, {})
+        Trusted(tmp_path / "home").add(config, reaches(config, tmp_path, {}))
+        assert window() == 32_000
 
 
 @pytest.mark.usefixtures("alone")

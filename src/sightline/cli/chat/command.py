@@ -37,7 +37,7 @@ class ChatOptions(NamedTuple):
     resume: str | None = None
     model: str | None = None
     strategy: str | None = None
-    budget: int | None = None
+    window: int | None = None
     output: int | None = None
     rounds: int | None = None
     question: str | None = None
@@ -64,7 +64,7 @@ class ChatOptions(NamedTuple):
     "-m", "--model", metavar="NAME", help="The model to ask.  [default: as sightline.toml or the environment say]"
 )
 @click.option("--strategy", metavar="NAME", help="The strategy: `sightline strategies` lists them.")
-@click.option("--budget", type=int, metavar="TOKENS", help="Context window to use (elsewhere --window).")
+@click.option("--window", "--budget", type=int, metavar="TOKENS", help="Context window to use.")
 @click.option("--output", type=int, metavar="TOKENS", help="Tokens of the context window reserved for the answer.")
 @click.option(
     "--rounds",
@@ -109,7 +109,7 @@ def chat(words: tuple[str, ...], **arguments: Any) -> None:
 def _check_project(here: Place) -> None:
     """Raise BadInput if there is no such folder: a model would find no files there, and nobody would know why."""
     if not Path(here.project).is_dir():
-        raise BadInput(Phrases(here.words.language, "chat")("no project", project=printable(here.project)))
+        raise BadInput(here.words("no project", project=printable(here.project)))
 
 
 def _with_question(options: ChatOptions, question: str | None) -> ChatOptions:

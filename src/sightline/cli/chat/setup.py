@@ -190,14 +190,14 @@ class ChatSetup:
         return retrying_model(endpoints, self.here.words.language, warn=self._warn)
 
     def _with_window(self, endpoint: Endpoint) -> Endpoint:
-        """Return the endpoint; if its context window is not known, --budget is taken for it."""
-        wanted, window = self._options.budget or 0, endpoint.info.window
+        """Return the endpoint; if its context window is not known, --window is taken for it."""
+        wanted, window = self._options.window or 0, endpoint.info.window
         if wanted > 0 and not endpoint.window_known:
             return replace(endpoint, window=wanted)
         if not (endpoint.window_known or endpoint.keyless or endpoint.gguf):  # a file is loaded with this window
             self._warn(self.here.words("window unknown", model=endpoint.name, window=window))
         if wanted > window:
-            self._warn(self.here.words("takes less", model=endpoint.name, window=window, budget=wanted))
+            self._warn(self.here.words("takes less", model=endpoint.name, window=window, wanted=wanted))
         return endpoint
 
     async def _found(self) -> Found:
@@ -282,8 +282,8 @@ class ChatSetup:
         from_servers, no_room = fitting(offered, min(MOST_TOKENS, facts.window // SHARE)) if offered else ((), ())
         every = (*self._own_tools(session), *from_servers)
         options, budget = self._options, None  # None: the whole context window
-        if options.budget is not None or options.output is not None:
-            window = min(options.budget or facts.window, facts.window)
+        if options.window is not None or options.output is not None:
+            window = min(options.window or facts.window, facts.window)
             budget = make_budget(
                 window, default_output(window, facts.output) if options.output is None else options.output
             )

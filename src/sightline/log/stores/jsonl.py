@@ -17,7 +17,7 @@ from sightline.log.stores.disk import Disk, DiskFile, OsDisk
 from sightline.log.stores.project_folder import BEGINNING, own_entries
 from sightline.log.stores.recency import Recency
 from sightline.log.stores.side_files import PartFile, TextFile, read_stamped, replace_stamped
-from sightline.values.logger import log_warning
+from sightline.values.logger import log_damage, log_warning
 from sightline.values.pattern import pattern
 
 Fsync = Literal["always", "turn", "never"]
@@ -328,7 +328,7 @@ class _Progress:
             is_object = _is_json_object(line.data)
             if not line.data.isspace() and not is_object:
                 self._damaged.append(line.span.offset)
-                log_warning("the line at byte %d is no JSON and is passed over", line.span.offset)
+                log_damage("the line at byte %d is no JSON and is passed over", line.span.offset)
             if not line.data.isspace() and not (is_object and is_intact(line.data)):
                 self._missing -= 1 + len(_JOINED.findall(line.data))
             return None
