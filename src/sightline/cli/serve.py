@@ -395,7 +395,7 @@ def _no_calls(words: Phrases, totals: "Totals", agent: "Agent | None") -> str:
     if totals.failed:
         return words("wrap failed", count=totals.failed, why=totals.failure)
     if totals.unlogged:
-        return words("wrap unread", count=totals.unlogged)
+        return words("wrap unlogged", count=totals.unlogged, why=totals.unlogged_why)
     said = words("wrap others", count=totals.others) if totals.others else words("wrap no call")
     if agent is None:
         return said if totals.others else words("wrap nothing", said=said)
