@@ -36,6 +36,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   );
   const sent = row.data?.calls[0];
   const usual = sent?.limit ?? 128_000;
+  const from = (call ? sent?.limit_from === "budget" : details!.facts.composed) ? "as it was" : "of the model";
   const most = Math.max(1_000_000, usual * 2);
   const [window, setWindow] = useState<number | null>(null);
   const [economy, setEconomy] = useState("");
@@ -78,7 +79,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
             <span>
               {say("context window")}{" "}
               <b>
-                {window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say("as it was")})` : "…"}
+                {window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say(from)})` : "…"}
               </b>
             </span>
             <input

@@ -11,6 +11,7 @@ from click.testing import Result
 
 from sightline import Session
 from sightline.log.stores.session_folder import Folder
+from sightline.view.call_rows import call_rows, usual_budget
 
 Run = Callable[..., Result]
 
@@ -193,3 +194,39 @@ def test_the_list_shows_the_persons_first_words(run: Run, texts: list[str], show
     run("import", "s9.jsonl")
     listed = {each["id"]: each["words"] for each in json.loads(run("sessions", "--json").stdout)["sessions"]}
     assert listed["claude-s9"] == shown
+
+
+@pytest.mark.parametrize(("sent", "window"), [(9_000, 200_000), (450_000, 1_000_000)])
+def test_an_imported_log_has_the_window_of_its_model(run: Run, folder: Folder, sent: int, window: int) -> None:
+    """In the list of calls, in "What if", in context, replay and report: as its name says, or as large as what it took.
+
+    An answer that no model gave, which Claude Code writes where a call fails, says nothing of it.
+    """
+    own = {
+        "id": "m1",
+        "role": "assistant",
+        "model": "claude-sonnet-4-20250514",
+        "content": [{"type": "text", "text": "x"}],
+    }
+    answer = {"type": "assistant", "uuid": "a1", "parentUuid": "u1", "sessionId": "s1"}
+    failed = {
+        "id": "m2",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": "API Error"}],
+    }
+    by_line("s1.jsonl", [
+        CLAUDE[0],
+        answer | {"message": own | {"usage": {"input_tokens": sent, "output_tokens": 5}}},
+        CLAUDE[0] | {"uuid": "u2", "parentUuid": "a1"},
+        answer | {"uuid": "a2", "parentUuid": "u2", "message": failed | {"usage": {"input_tokens": 0}}},
+    ])  # fmt: skip
+    run("import", "s1.jsonl")
+    assert json.loads(run("context", "claude-s1", "--json").stdout)["window"] == window
+    for named in ("s1.jsonl", "claude-s1"):
+        assert json.loads(run("replay", named, "--json").stdout)["window"] == window
+        told = json.loads(run("report", named, "--json").stdout)["sessions"][0]["forecasts"]
+        assert {forecast["window"] for forecast in told} == {window}
+    with Session.inspect("claude-s1", stores=folder) as session:
+        assert [row.limit for row in call_rows(session, 0, 9)[0]] == [window, None]
+        assert usual_budget(session).window == usual_budget(session, 1).window == window

@@ -13,7 +13,7 @@ from sightline.testing import calling
 from sightline.values.items import Call, Message, Opaque, Result, Role, Text, Usage
 from sightline.view.call_contents import CallContents, compare
 from sightline.view.call_payloads import UnknownCallNumber, call_payload, receipt_of, session_before
-from sightline.view.call_rows import call_at, call_rows, model_at
+from sightline.view.call_rows import call_at, call_rows, usual_budget
 from sightline.view.call_values import CallRow
 from sightline.view.model_calls import call_index
 from sightline.view.token_tree import token_tree
@@ -157,7 +157,7 @@ def test_an_uncomposed_call_has_all_before_its_reply_after_the_last_compaction(i
     assert [mark.kind for mark in rows[7].marks] == ["error"]
     assert (rows[0].cached, rows[0].cached_from, rows[1].cached_from) == (8000, "usage", "forecast")
     assert rows[0].relative_cost == 1000 + 8000 * 0.1
-    assert (model_at(imported), model_at(imported, 3)) == ("claude-opus-5-3", "claude-opus-5-1")
+    assert usual_budget(imported) == usual_budget(imported, 3) == Budget(1_000_000, 8_000)
     assert call_payload(imported, 5).tokens == after.total
 
 

@@ -30,7 +30,7 @@ from sightline.values.profiles import PROFILES
 from sightline.wire import registry
 
 DEBUG = "sightline.debug"
-WINDOW, OUTPUT = 128_000, 8_000  # tokens, for a session without a last call
+OUTPUT = 8_000  # tokens of the context window for the answer, where nothing says how many
 _NAMED = 5  # sessions, where an id could mean several
 STORE = "SIGHTLINE_STORE"  # the variable that names a database, so that no list of processes shows its password
 META = "sightline."  # before the names under which a context keeps the shared options
@@ -313,7 +313,7 @@ def make_budget(window: int, output: int) -> Budget:
 
 def budget_options(function: F) -> F:
     """Add --window and --output. Their default is the budget of the session's last call."""
-    window = f"The model's context window, in tokens.  [default: that of the last call, else {WINDOW}]"
+    window = "The model's context window, in tokens.  [default: that of the last call, else of its model]"
     output = f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]"
     return click.option("--window", "--budget", type=int, help=window)(
         click.option("--output", type=int, help=output)(function)
@@ -321,8 +321,10 @@ def budget_options(function: F) -> F:
 
 
 def known_budget(session: Session, window: int | None, output: int | None) -> Budget:
-    """Return the budget that the command line says, else that of the session's last call."""
-    if window is not None or output is not None:
-        window = WINDOW if window is None else window
-        return make_budget(window, default_output(window, OUTPUT) if output is None else output)
-    return session.budget or make_budget(WINDOW, OUTPUT)
+    """Return the budget that the command line says, else that of the session's last call, or of its model."""
+    from sightline.view.call_rows import chosen_budget, usual_budget  # few commands need it
+
+    try:
+        return chosen_budget(session.budget or usual_budget(session), window, output)
+    except BadInput as error:
+        raise click.UsageError(str(error)) from error

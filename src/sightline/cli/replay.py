@@ -16,7 +16,6 @@ from sightline import samples
 from sightline.cli.choices import complete_files_and_sessions
 from sightline.cli.options import (
     OUTPUT,
-    WINDOW,
     FormatChoice,
     Place,
     Seconds,
@@ -85,8 +84,8 @@ def _stages(name: str | Sequence[str]) -> Sequence[str]:
     "--window",
     "--budget",
     type=int,
-    help="The model's context window, in tokens.  [default: that of the recorded model, if known, else "
-    f"{WINDOW}; less for samples]",
+    help="The model's context window, in tokens.  [default: that of the recorded model, as `report` has it; "
+    "less for samples]",
 )
 @click.option(
     "--output",

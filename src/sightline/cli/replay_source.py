@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from sightline import samples
-from sightline.cli.options import OUTPUT, WINDOW, Place, default_output, make_budget
+from sightline.cli.options import OUTPUT, Place, default_output, make_budget
 from sightline.errors import BadInput
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.imports.detection import conversations
@@ -20,7 +20,6 @@ from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
 from sightline.providers.catalog import PRICES, price_of
 from sightline.providers.prices import Price
-from sightline.providers.windows import window_of
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.view.replay.formats import Recording, read_conversation, recorded
@@ -87,7 +86,7 @@ def read_source(here: Place, options: ReplayOptions) -> Replay:
         recording = read_conversation(conversation)
         if not recording.messages:
             check_speaks(conversation)
-        return Replay(conversation.name, recording, _budget(options, window_of(recording.model) or WINDOW, OUTPUT))
+        return Replay(conversation.name, recording, _budget(options, recording.window, OUTPUT))
     if options.file is None and options.sample is not None:
         sample = samples.load(options.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})

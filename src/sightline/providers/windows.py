@@ -58,6 +58,7 @@ _GUESSED = ("claude-", "gpt-4", "gpt-5", "gpt-6", "deepseek", "llama", "qwen", "
 """How the names of families begin. Of one that is not known, the largest window of its family is taken: one that is
 too large ends when the provider refuses a request, and one that is too small shortens what would have fit."""
 
+_USUAL = (128_000, 200_000, 1_000_000)  # of a model that is not known, the first that holds what it was sent
 _ADDED = ("-", ":", "@")  # what stands between the name of a model and what is added to it
 _LONG = 1_000_000  # what Anthropic's clients ask for by a beta header
 _LONG_BETA = re.compile(r"\bcontext-1m-")
@@ -94,6 +95,27 @@ def guessed_window(name: str) -> int:
     if not families:
         return 0
     return max(tokens for known, tokens in WINDOWS.items() if known.startswith(max(families, key=len)))
+
+
+def windows_of(answers: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the context window of each model that answered, by the most input tokens that were reported of it.
+
+    It is at least these: a client may have asked for a larger one than the model's name says.
+    """
+    most: dict[str, int] = {}
+    for model, tokens in answers:
+        most[model] = max(tokens, most.get(model, 0))
+    named = {model: window_of(model) for model in most}
+    return {
+        model: named[model] if tokens <= named[model] else usual_window(tokens)
+        for model, tokens in most.items()
+        if tokens or named[model]  # what has neither is no model: a program wrote an answer itself
+    }
+
+
+def usual_window(tokens: int = 0) -> int:
+    """Return the first of the usual context windows that holds so many tokens."""
+    return next((usual for usual in _USUAL if usual >= tokens), tokens)
 
 
 def beta_window(model: str, beta: str) -> int:

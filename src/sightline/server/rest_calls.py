@@ -11,7 +11,6 @@ from sightline.errors import BadInput
 from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
-from sightline.providers.windows import window_of
 from sightline.server.rest_operation import ApiRequest, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
@@ -31,7 +30,7 @@ from sightline.session.session import Session
 from sightline.values.settings import read_strategy, strategy_name
 from sightline.view.call_details import call_details, call_difference
 from sightline.view.call_payloads import Anew, call_payload, session_before
-from sightline.view.call_rows import call_at, call_page, model_at, timeline_page
+from sightline.view.call_rows import call_at, call_page, chosen_budget, timeline_page, usual_budget
 from sightline.view.call_values import CallDetails, CallDifference, CallPage, TimelinePage
 from sightline.view.context_facts import Context, context_facts
 from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
@@ -40,7 +39,6 @@ from sightline.view.report.values import Advice, SessionReport
 from sightline.view.token_tree import TokenTree, token_tree
 
 LAST = "last"  # the name of the last call, in a path
-_WINDOW, _OUTPUT = 128_000, 8_000  # tokens, if nothing says how many the model takes: as the command line assumes
 
 
 # ---------------------------------------------------------------------- what would be sent
@@ -51,7 +49,7 @@ async def get_context(request: ApiRequest) -> Context:
     query: ContextQuery = request.query
 
     def read(session: Session) -> Context:
-        budget = _budget(_usual_budget(session), query.window, query.output)
+        budget = chosen_budget(_usual_budget(session), query.window, query.output)
         return context_facts(session, budget, hidden=query.includeObsolete)
 
     return await request.read(read)
@@ -80,7 +78,7 @@ async def preview_call(request: ApiRequest) -> Context:
         if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
             return sent
         with _tried(request, session, choice) as (tried, usual):
-            return context_facts(tried, _budget(usual, choice.window, choice.output))
+            return context_facts(tried, chosen_budget(usual, choice.window, choice.output))
 
     return await request.read(read)
 
@@ -110,7 +108,7 @@ def _tried(request: ApiRequest, session: Session, choice: PreviewChoice) -> Iter
     planner = Anew(strategy(name, config))
     if choice.call is not None:
         with session_before(session, choice.call, planner) as (before, budget):
-            yield before, budget or _model_budget(session, choice.call)
+            yield before, budget or usual_budget(session, choice.call)
     else:
         place, own_id = request.server.sessions.place_of(request.path["id"])
         options = {"stores": place.stores, "branch": session.branch, "strategy": planner}
@@ -120,20 +118,7 @@ def _tried(request: ApiRequest, session: Session, choice: PreviewChoice) -> Iter
 
 def _usual_budget(session: Session) -> Budget:
     """Return the budget of the last call that was composed, else one for the model that answered last."""
-    return session.budget or _model_budget(session)
-
-
-def _model_budget(session: Session, number: int | None = None) -> Budget:
-    window = window_of(model_at(session, number)) or _WINDOW
-    return Budget(window, min(_OUTPUT, window // 4))
-
-
-def _budget(usual: Budget, window: int | None, output: int | None) -> Budget:
-    """Return the budget that was asked for, else the usual one."""
-    if window is None and output is None:
-        return usual
-    whole = window if window is not None else usual.window
-    return Budget(whole, min(_OUTPUT, whole // 4) if output is None else output)
+    return session.budget or usual_budget(session)
 
 
 # ---------------------------------------------------------------------- compactions
@@ -149,7 +134,7 @@ async def compact(request: ApiRequest) -> CompactionFacts:
     body: BudgetChoice = request.body
     async with request.session() as session:
         usual = await asyncio.to_thread(_usual_budget, session.session)
-        made = await session.summaries.compact(_budget(usual, body.window, body.output))
+        made = await session.summaries.compact(chosen_budget(usual, body.window, body.output))
         request.publish("compaction", session, boundary=made.boundary, first=made.covered[0], last=made.covered[1])
         info = next(summary for summary in session.session.summaries if summary.boundary == made.boundary)
         return await asyncio.to_thread(compaction_facts, session.session, info, made.loss)

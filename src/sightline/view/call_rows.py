@@ -8,10 +8,10 @@ from sightline.compose.receipts import shown_units, unchanged_at
 from sightline.log import NONE, Journal, branch_label
 from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
-from sightline.plan import body_units
+from sightline.plan import Budget, body_units
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import price_input
-from sightline.providers.windows import window_of
+from sightline.providers.windows import usual_window, windows_of
 from sightline.session.session import Session
 from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
@@ -24,7 +24,8 @@ from sightline.view.model_calls import CallIndex, ModelCall, call_index
 
 HIDDEN = "hidden"
 BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
-_LOOKED_BACK = 20  # calls, for one that names its model
+_LOOKED_BACK = 500  # calls, for how large the windows of their models are
+_OUTPUT = 8_000  # tokens of a window for the answer, where nothing says how many
 _LEVELS = {lod: lod.name.lower() for lod in Lod}
 _HIDES = frozenset(("user", "note", "assistant", "thinking", "call", "result"))  # kinds of what may be hidden
 
@@ -96,14 +97,44 @@ def _facts(row: CallRow, note: ReceiptNote | None) -> CallFacts:
     )
 
 
-def model_at(session: Session, number: int | None = None) -> str:
-    """Return the model that answered a call, or one before it; None: the last call. Empty: nothing says it."""
+def usual_budget(session: Session, number: int | None = None) -> Budget:
+    """Return the budget of the model that answered a call, or one before it; None: the last call."""
     with session._lock:
-        reader, calls = session.log.reader, call_index(session).calls[:number]
-        for call in reversed(calls[-_LOOKED_BACK:]):
-            if call.reply != NONE and (message := reader.entry(call.reply).message) is not None and message.model:
-                return message.model
-        return ""
+        index = call_index(session)
+        windows = _model_windows(session.log, index)
+        models = (model for model, _ in _answers(session.log, reversed(index.calls[:number][-_LOOKED_BACK:])))
+        window = next((windows[model] for model in models if model in windows), usual_window())
+        return Budget(window, usual_output(window))
+
+
+def usual_output(window: int) -> int:
+    """Return how many tokens of a context window are for the answer: at most a quarter of a small one."""
+    return min(_OUTPUT, max(window, 0) // 4)
+
+
+def chosen_budget(usual: Budget, window: int | None, output: int | None) -> Budget:
+    """Return the budget that was asked for, else the usual one."""
+    if window is None and output is None:
+        return usual
+    whole = window if window is not None else usual.window
+    return Budget(whole, usual_output(whole) if output is None else output)
+
+
+def _model_windows(journal: Journal, index: CallIndex) -> Mapping[str, int]:
+    """Return the context window of each model of the branch. They are found once for all pages."""
+    if index.windows_at != len(index.calls):
+        calls = index.calls[-_LOOKED_BACK:]
+        journal.reader.prefetch(call.reply for call in calls if call.reply != NONE)
+        index.windows, index.windows_at = windows_of(_answers(journal, calls)), len(index.calls)
+    return index.windows
+
+
+def _answers(journal: Journal, calls: Iterable[ModelCall]) -> Iterable[tuple[str, int]]:
+    """Yield the models that answered, and how many input tokens were reported of each call."""
+    for call in calls:
+        if call.reply != NONE:
+            model, usage = _answer(journal.reader.entry(call.reply), None)
+            yield model, usage.input_tokens if usage is not None else 0
 
 
 class _Rows:
@@ -140,7 +171,9 @@ class _Rows:
         total = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
         timestamp = when or (entry.timestamp if entry is not None else "")
         model, usage = _answer(entry, note)
-        limit, limit_from = (note.limit, "budget") if note is not None else (window_of(model) or None, "model")
+        limit, limit_from = (
+            (note.limit, "budget") if note is not None else (_model_windows(journal, self._index).get(model), "model")
+        )
         cached = (
             self._cached(note, sums, tokens, total, before.row if before else None, timestamp) if usage is None else 0
         )

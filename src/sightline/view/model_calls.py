@@ -36,6 +36,8 @@ class CallIndex:
         self.sums: list[CallSums] = []
         self._next_row = self._next_receipt = 0
         self.ledger = Ledger(journal)
+        self.windows: dict[str, int] = {}  # of models, as `call_rows` found them among so many calls
+        self.windows_at = 0
         self._forgotten: list[CallSums] = []  # sums of unanswered calls: their marks move to the next call
 
     def fits(self, journal: Journal) -> bool:

@@ -10,6 +10,7 @@ from sightline.imports.conversation import Conversation, Turn
 from sightline.imports.detection import AUTO, conversations
 from sightline.imports.messages import ACCEPTED, MessageList
 from sightline.imports.source import Source
+from sightline.providers.windows import usual_window, windows_of
 from sightline.values.clock import milliseconds
 from sightline.values.items import Message
 from sightline.wire.common import describe
@@ -33,6 +34,13 @@ class Recording(msgspec.Struct, frozen=True):
     def model(self) -> str:
         """The model that answered last; empty if nothing says so."""
         return next((message.model for message in reversed(self.messages) if message.model), "")
+
+    @property
+    def window(self) -> int:
+        """The context window of the models that answered; of several the largest."""
+        answers = ((message.model, message.usage) for message in self.messages if message.model)
+        windows = windows_of((model, usage.input_tokens if usage is not None else 0) for model, usage in answers)
+        return max(windows.values(), default=usual_window())
 
 
 def read_conversation(conversation: Conversation) -> Recording:

@@ -10,7 +10,7 @@ from sightline.compose import allowed_tokens
 from sightline.errors import PinnedOverflow
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.providers.catalog import price_of as known_price
-from sightline.providers.windows import window_of
+from sightline.providers.windows import usual_window, window_of
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
@@ -25,10 +25,6 @@ from sightline.view.report.prompts import Prompt, Sizes, prompts_of
 from sightline.view.report.talk import Talk
 from sightline.view.report.values import SessionReport, Share, Spent
 
-WINDOWS = (
-    200_000,
-    1_000_000,
-)  # tokens of context windows that are usual: one that is not known is the first that holds
 _UNCOUNTED = 0.75  # of a window: what a prompt may have by our count, if its provider's, which is larger, is not known
 
 
@@ -109,15 +105,13 @@ def _report(
 
 def _window(talk: Talk, profile: Profile, models: Counter[str], prompts: Sequence[Prompt]) -> int:
     """Return the context window: the one that Sightline composed for, or that of the model; at least what was sent."""
-    window_size = max((window_of(model) for model in models), default=0)
+    known = max(map(window_of, models), default=0)
     if talk.receipt is not None:
         used = window_for(allowed_tokens(talk.receipt, profile))
-        return min(used, window_size or used)
-    counted = max((usage.input_tokens for *_, usage in talk.usages()), default=0)
-    if window_size and counted <= window_size:
-        return window_size
-    sent = counted or round(max((prompt.tokens for prompt in prompts), default=0) / _UNCOUNTED)
-    return next((window for window in WINDOWS if window >= max(sent, window_size)), max(sent, window_size))
+        return min(used, known or used)
+    if known or any(True for _ in talk.usages()):
+        return talk.recording.window
+    return usual_window(round(max((prompt.tokens for prompt in prompts), default=0) / _UNCOUNTED))
 
 
 def _expected_misses(talk: Talk, profile: Profile) -> dict[int, float]:
