@@ -12,6 +12,9 @@ from click.testing import Result
 from sightline import Session
 from sightline.log.stores.session_folder import Folder
 from sightline.view.call_rows import call_rows, usual_budget
+from sightline.view.catalog.listed_sessions import Wanted
+from sightline.view.catalog.places import Places
+from sightline.view.catalog.session_catalog import SessionCatalog
 
 Run = Callable[..., Result]
 
@@ -230,3 +233,28 @@ def test_an_imported_log_has_the_window_of_its_model(run: Run, folder: Folder, s
     with Session.inspect("claude-s1", stores=folder) as session:
         assert [row.limit for row in call_rows(session, 0, 9)[0]] == [window, None]
         assert usual_budget(session).window == usual_budget(session, 1).window == window
+
+
+def test_a_session_is_of_the_project_that_its_log_names(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the command line, where it may be the newest, and on the page, which does not list its file besides.
+
+    Of a project that is not on this machine it becomes a session of this one.
+    """
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root.parent / "claude"))
+    logs, shop = root.parent / "claude" / "projects" / "x", root.parent / "shop"
+    logs.mkdir(parents=True)
+    shop.mkdir()
+    for name, cwd in (("s1", str(shop)), ("s2", "/nowhere/at/all")):
+        by_line(str(logs / f"{name}.jsonl"), [line | {"sessionId": name, "cwd": cwd} for line in CLAUDE])
+    told = run("import", str(logs)).stdout
+    assert told.count("It is of the project") == 1
+    assert f"--project {shop} shows it" in told
+    assert Folder(shop, root).sessions() == ["claude-s1"]
+    assert set(Folder("/shop", root).sessions()) == {"login-bug", "claude-s2"}
+    assert json.loads(run("--project", str(shop), "context", "--json").stdout)["session"] == "claude-s1"
+    listed = SessionCatalog(Places("/shop", root=root, everywhere=True)).page(Wanted()).rows
+    assert {(row.name, row.state) for row in listed} == {
+        (name, "session") for name in ("login-bug", "claude-s1", "claude-s2")
+    }
+    assert len(listed) == 3
+    assert "nothing is new" in run("import", str(logs / "s1.jsonl")).stdout

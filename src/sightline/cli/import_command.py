@@ -22,13 +22,17 @@ from sightline.cli.render import (
     progress,
 )
 from sightline.errors import BadInput
-from sightline.imports.conversation import Use
+from sightline.files.private_files import make_directory
+from sightline.imports.conversation import Conversation, Use
 from sightline.imports.detection import AUTO, conversations
-from sightline.imports.importer import Imported, import_into
+from sightline.imports.importer import Imported, import_into, named_project
 from sightline.imports.source import files_in
 from sightline.plan.strategies.project_choice import chosen
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
+from sightline.view.catalog.imported_files import ImportedFiles
+from sightline.view.catalog.offered_files import Offered
+from sightline.view.catalog.places import Places
 
 
 @click.command("import", short_help="Import recorded conversations as sessions.")
@@ -44,7 +48,8 @@ def import_(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Import conversations that other programs recorded. Each becomes a session of the project.
+    """Import conversations that other programs recorded. Each becomes a session of the project that it names, if its
+    folder is on this machine, else of this one.
 
     PATH is a log of Claude Code or Codex, messages in the form of OpenAI, Anthropic or LangChain (a JSON list, an
     object with "messages", one message per line, or one conversation per line), or a log of Sightline; each may be
@@ -73,7 +78,7 @@ def import_(
             failed = True
         if not as_json:
             for imported in done[before:]:
-                _print_imported(here.words, imported)
+                _print_imported(here, imported)
     want_indexes(here.stores, [imported.session for imported in done if imported.state != "unchanged"])
     if as_json:
         print_json({
@@ -114,9 +119,24 @@ def _import_path(
 
         tick = _Percent(advance) if folder is None else lambda _: None
         for conversation in conversations(path, format, line=line, refuse=refused, tick=tick):
-            done.append(import_into(here.stores, conversation, here.project, settings=settings))
+            done.append(_import(here, conversation, settings))
             if folder is not None:
                 advance()
+
+
+def _import(here: Place, conversation: Conversation, settings: Settings | None) -> Imported:
+    """Import a conversation to the project that it names, if its folder is here; else to this one, or the database."""
+    if here.store:
+        return import_into(here.stores, conversation, here.project, settings=settings)
+    places = Places(here.project, root=here.root, everywhere=True)
+    place = places.of_project(named_project(conversation)) or places.own
+    done = import_into(place.stores, conversation, place.project, settings=settings)
+    if (file := Path(conversation.name)).is_file() and conversation.kind != "messages":  # which may hold several
+        status = file.stat()
+        offered = Offered(file.absolute(), status.st_size, status.st_mtime_ns)
+        make_directory(places.imported.project)
+        ImportedFiles(places.imported).remember(offered, (done.session,))
+    return done
 
 
 class _Percent:
@@ -133,10 +153,13 @@ class _Percent:
             self._advance()
 
 
-def _print_imported(words: Phrases, done: Imported) -> None:
+def _print_imported(here: Place, done: Imported) -> None:
+    words = here.words
     key = {"new": "imported", "grown": "import grown", "unchanged": "import unchanged"}[done.state]
     facts: dict[str, Any] = done._asdict()
     click.echo(words(key, **facts | {"name": printable(done.name)}))
+    if done.state != "unchanged" and Path(done.project).resolve() != Path(here.project).resolve():
+        click.echo("  " + words("import project", project=printable(done.project)))
     if done.usage is not None and done.state != "unchanged":
         click.echo("  " + _usage(words, done.usage))
 

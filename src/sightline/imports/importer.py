@@ -44,6 +44,7 @@ class Imported(NamedTuple):
     types: dict[str, int]  # how many of the new lines are of each type
     uses: dict[str, dict[Use, int]]  # of each type, how many became what
     usage: Usage | None  # of the whole source
+    project: str = "."  # whose session it is
 
 
 def import_into(
@@ -67,7 +68,7 @@ def import_into(
     key, imported = _known(stores, conversation)
     kind, name, usage = conversation.kind, conversation.name, conversation.usage
     if imported is not None and imported.complete:
-        return Imported(key, kind, name, "unchanged", imported.lines, 0, 0, {}, {}, usage)
+        return Imported(key, kind, name, "unchanged", imported.lines, 0, 0, {}, {}, usage, str(project))
     if imported is None:
         check_speaks(conversation)
         journal = begin_journal(stores, project, key, settings or _settings(project, conversation), options)
@@ -81,7 +82,13 @@ def import_into(
         _date(stores, key, max(writer.newest or conversation.modified, before))
     state, types = "new" if imported is None else "grown", dict(writer.types.most_common())
     uses = {kind: dict(writer.uses[kind]) for kind in types}
-    return Imported(key, kind, name, state, writer.lines, sum(types.values()), writer.messages, types, uses, usage)
+    added = sum(types.values())
+    return Imported(key, kind, name, state, writer.lines, added, writer.messages, types, uses, usage, str(project))
+
+
+def named_project(conversation: Conversation) -> str:
+    """Return the folder that a conversation names as its project; empty if it names none."""
+    return next((turn.cwd for step in conversation.steps() for turn in step.turns if turn.cwd), "")
 
 
 def _settings(project: str | Path, conversation: Conversation) -> Settings:

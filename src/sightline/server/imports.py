@@ -115,7 +115,7 @@ class Imports:
                 done = await asyncio.to_thread(
                     self._files.bring_in, file, offered, tick, lambda: self._is_closed, check
                 )
-            sessions = [self._described(imported) for imported in done.imported]
+            sessions = [_described(*session) for session in zip(done.ids, done.imported, strict=True)]
             self._change(import_id, "done", 1.0, sessions, done.refused)
             if self._want_index is not None:
                 for imported in done.imported:
@@ -138,10 +138,6 @@ class Imports:
                 await asyncio.to_thread(shutil.rmtree, upload.folder, ignore_errors=True)
                 upload.ended()
 
-    def _described(self, done: Imported) -> ImportedSession:
-        session_id = self._files.place.full_id(done.session)
-        return ImportedSession(session_id, done.state, done.lines, done.added, done.messages, done.types, done.usage)
-
     def _change(
         self,
         import_id: str,
@@ -158,3 +154,7 @@ class Imports:
         ids = [session.id for session in now.sessions]
         data = {"import": now.id, "name": now.name, "state": state, "share": share, "sessions": ids, "error": error}
         self._hub.publish(Event("import", data=data))
+
+
+def _described(full_id: str, done: Imported) -> ImportedSession:
+    return ImportedSession(full_id, done.state, done.lines, done.added, done.messages, done.types, done.usage)

@@ -14,6 +14,7 @@ from open_resources import lasting
 from sightline.errors import BadInput
 from sightline.imports import source
 from sightline.imports.source import files_in
+from sightline.log.stores.session_folder import Folder
 from sightline.view.catalog import imported_files
 from sightline.view.catalog.imported_files import ImportedFiles, ImportStopped
 from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
@@ -24,12 +25,12 @@ from sightline.view.catalog.session_catalog import SessionCatalog
 DAY = 86_400
 
 
-def claude_log(file: Path, *questions: str) -> Path:
+def claude_log(file: Path, *questions: str, cwd: str = "/w/shop") -> Path:
     """A log of Claude Code of the first of November; the file itself was written later."""
     file.parent.mkdir(parents=True, exist_ok=True)
     lines: list[dict[str, Any]] = []
     for number, question in enumerate(questions):
-        same = {"sessionId": file.stem, "cwd": "/w/shop", "timestamp": f"2025-11-01T10:0{number}:00.000Z"}
+        same = {"sessionId": file.stem, "cwd": cwd, "timestamp": f"2025-11-01T10:0{number}:00.000Z"}
         answer = {"id": f"m{number}", "role": "assistant", "content": [{"type": "text", "text": "Yes."}]}
         last = f"a{number - 1}" if number else None
         asked = {"role": "user", "content": question}
@@ -53,6 +54,36 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rows(catalog: SessionCatalog) -> list[SessionFacts]:
     """The list, as it is shown first."""
     return catalog.page(Wanted()).rows
+
+
+def test_an_imported_file_is_a_session_of_the_project_that_it_names(home: Path) -> None:
+    """Where commands list it too. It grows there, and is listed once, also if it was imported apart before.
+
+    One that is sent from elsewhere stays apart: it could name any project.
+    """
+    shop, root = home / "shop", home / "root"
+    shop.mkdir()
+    file = claude_log(home / "claude" / "projects" / "x" / "6b0c.jsonl", "Fix the cart", cwd=str(shop))
+    ImportedFiles(Places(home / "one", root=root, everywhere=True).imported).bring_in(file)
+    catalog = SessionCatalog(Places(home / "one", root=root, everywhere=True))
+    offered = catalog.find_offered(str(file))
+    assert offered is not None
+    [full_id] = catalog.imported.bring_in(file, offered).ids
+    assert Folder(shop, root).sessions() == ["claude-6b0c"]
+    assert [(row.id, row.state, row.project, row.file) for row in rows(catalog)] == [
+        (full_id, "session", str(shop), str(file))
+    ]
+    more = {"sessionId": "6b0c", "cwd": str(shop), "timestamp": "2025-11-01T10:01:00.000Z"}
+    asked = {"type": "user", "uuid": "u1", "parentUuid": "a0", **more, "message": {"role": "user", "content": "Tests?"}}
+    with file.open("a") as log:
+        log.write(json.dumps(asked) + "\n")
+    assert [row.state for row in rows(catalog)] == ["grown"]
+    place, own_id = catalog.locate(full_id)
+    assert (place.full_id(own_id), place.stores.sessions()) == (full_id, ["claude-6b0c"])
+    assert [(row.state, row.turns) for row in rows(catalog)] == [("session", 2)]
+    sent = claude_log(home / "sent" / "7c1d.jsonl", "Delete all", cwd=str(shop))
+    assert catalog.imported.bring_in(sent).ids == ["claude-7c1d@imported"]
+    assert Folder(shop, root).sessions() == ["claude-6b0c"]
 
 
 def test_a_dropped_file_that_is_also_offered_is_one_row(home: Path) -> None:
@@ -206,7 +237,7 @@ def _remember(folder: Path, name: str, count: int, begin: Any) -> None:
     place = Place("imported", folder, Places(folder, root=folder).imported.stores)
     files = ImportedFiles(place)
     for number in range(count):
-        files._remember(Offered(Path(f"/{name}/{number}"), 1, 1), (f"{name}-{number}",))
+        files.remember(Offered(Path(f"/{name}/{number}"), 1, 1), (f"{name}-{number}",))
 
 
 def test_processes_that_import_at_the_same_time_lose_no_note(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sightline.errors import BadInput, Locked
 from sightline.files.private_files import locked_in_place, make_directory, read_whole, replace_whole
 from sightline.imports.conversation import FileMark
 from sightline.imports.detection import conversations
-from sightline.imports.importer import Imported, import_into
+from sightline.imports.importer import Imported, import_into, named_project
 from sightline.imports.source import Source, begin_digest
 from sightline.log.stores.session_folder import Folder
 from sightline.values.decoders import decode_json
@@ -45,9 +45,10 @@ class Origin(Struct, frozen=True):
 
 
 class Import(NamedTuple):
-    """What the import of one file gave."""
+    """What the import of one file gave. `ids`: of the sessions among those of all places."""
 
     imported: list[Imported]
+    ids: list[str]
     refused: str = ""  # why a later part of the file was not imported
 
 
@@ -59,12 +60,17 @@ class ImportedFiles:
         place: Place,
         offered: Callable[[], Iterable[Offered]] = tuple,
         marks: Callable[[], Iterable[tuple[str, FileMark]]] = tuple,
+        of_project: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        """`offered` are the files that are offered now: one that is given may be a copy of one of them.
+        """`of_project` gives the place of a project in a folder. What names no such project comes to `place`, and what
+        is sent from elsewhere too: it could name any.
+
+        `offered` are the files that are offered now: one that is given may be a copy of one of them.
 
         `marks` are the sessions of a database whose logs say which file they come from.
         """
         self.place, self._file, self._offered, self._marks = place, place.project / _NOTES, offered, marks
+        self._of_project = of_project
         self._known: tuple[bytes, dict[str, Origin]] = (b"", {})
         self._digests: dict[tuple[Offered, int], str] = {}  # of the beginnings of files
 
@@ -128,12 +134,16 @@ class ImportedFiles:
         """
         if self._has_folder:
             make_directory(self.place.project)
-        done: list[Imported] = []
+        origin_of = offered if offered is not None or not self._has_folder else self._original(file)
+        done, ids = list[Imported](), list[str]()
         refused = ""
         most = max(MOST_UNPACKED, file.stat().st_size)
         try:
             for conversation in conversations(Source(file, most=most, tick=_Share(tick, is_stopped))):
-                done.append(import_into(self.place.stores, conversation, self.place.project, check=check))
+                own = self._of_project(named_project(conversation)) if origin_of is not None else None
+                place = own or self.place
+                done.append(import_into(place.stores, conversation, place.project, check=check))
+                ids.append(place.full_id(done[-1].session))
                 if len(done) >= _MOST_CONVERSATIONS:
                     refused = f"only the first {_MOST_CONVERSATIONS} conversations of the file were imported"
                     break
@@ -141,11 +151,11 @@ class ImportedFiles:
             if not done:
                 raise
             refused = str(error)
-        if self._has_folder and (origin_of := offered if offered is not None else self._original(file)) is not None:
-            self._remember(origin_of, tuple(imported.session for imported in done))
-        return Import(done, refused)
+        if self._has_folder and origin_of is not None:
+            self.remember(origin_of, tuple(imported.session for imported in done))
+        return Import(done, ids, refused)
 
-    def _remember(self, offered: Offered, sessions: tuple[str, ...]) -> None:
+    def remember(self, offered: Offered, sessions: tuple[str, ...]) -> None:
         """Note where sessions came from. Another process may do the same, and neither note is lost."""
         origin = Origin(offered.size, offered.changed, sessions)
         with suppress(OSError, Locked), locked_in_place(self._file.with_suffix(".lock"), os.O_CREAT):

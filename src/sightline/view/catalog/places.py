@@ -41,9 +41,10 @@ class Place(NamedTuple):
 class Places:
     """The places whose sessions are shown: those of one project and imported ones; `everywhere`: of all projects.
 
-    Imported sessions are in a folder of their own: of the user, or of the project if only that is shown. In a database
-    they are among the others, because every server and command that uses it must see them; but not if those of all
-    projects of this machine are shown, because looking at a file of this machine must not show it to others.
+    If all are shown, an imported session is among those of the project that its log names, if the folder of that is
+    here. Others are in a folder of their own: of the user, or of the project if only that is shown. In a database they
+    are among the others, because every server and command that uses it must see them; but not if those of all projects
+    of this machine are shown, because looking at a file of this machine must not show it to others.
     `samples`: with those of all projects, also the sample sessions that somebody has looked at before.
     """
 
@@ -78,6 +79,15 @@ class Places:
         imported = () if self.imported is self.own else (self.imported,)
         return [self.own, *(self._others() if self.everywhere else ()), *imported]
 
+    def of_project(self, folder: str) -> Place | None:
+        """Return the place of the project in this folder; None if there is no such folder, or not all are shown."""
+        if not (self.everywhere and Path(folder).is_absolute() and Path(folder).is_dir()):
+            return None
+        stores, own = Folder(folder, self.home), self.own.stores
+        if isinstance(own, Folder) and own.path == stores.path:
+            return self.own
+        return Place(_key_of(stores.path.name), Path(folder), stores)
+
     def find(self, full_id: str) -> tuple[Place, str]:
         """Return the place of a session, and its id there. Whether it exists is not looked at.
 
@@ -111,9 +121,13 @@ class Places:
             for folder in folders:
                 path = Path(folder.path)
                 if folder.is_dir(follow_symlinks=False) and path != own:
-                    key = blake2b(os.fsencode(folder.name), digest_size=4).hexdigest()
-                    places.append(Place(key, path, Folder.at(path)))
+                    places.append(Place(_key_of(folder.name), path, Folder.at(path)))
         return sorted(places, key=lambda place: place.project)
+
+
+def _key_of(name: str) -> str:
+    """Return the key of the place in a folder of this name."""
+    return blake2b(os.fsencode(name), digest_size=4).hexdigest()
 
 
 def _project_of(folder: Folder, session_id: str) -> Path:

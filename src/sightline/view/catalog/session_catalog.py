@@ -75,7 +75,9 @@ class SessionCatalog:
         """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
         self.places, self._cost_of = places, cost_of
         self._offered = OfferedFiles(offered, self._home_folders)
-        self.imported = ImportedFiles(places.imported, lambda: self._offered_now().values(), self._marks)
+        self.imported = ImportedFiles(
+            places.imported, lambda: self._offered_now().values(), self._marks, places.of_project
+        )
         self._unplaced = [UnplacedLogs(place) for place in places.all() if as_placed(place.stores) is None]
         self._lock = RLock()
         self._logs: dict[str, ListedLog] = {}  # by path
@@ -124,7 +126,7 @@ class SessionCatalog:
             self._logs[key] = log
             if not log.is_ready:
                 self._read(log, _ROW_BYTES)
-            offered = self._offered_now() if place.key == self.places.imported.key else {}
+            offered = self._offered_now() if self._is_imported(place) else {}
             return self._facts(self._row(log, self._origins(offered)))
 
     def count_more(self, most: int) -> int:
@@ -165,7 +167,9 @@ class SessionCatalog:
             origins = self._origins(offered)
             sources = []
             for log in self._logs_now():
-                file, grown = origins.get(log.session_id, (None, False)) if self._is_imported(log) else (None, False)
+                file, grown = (
+                    origins.get(log.session_id, (None, False)) if self._is_imported(log.place) else (None, False)
+                )
                 full_id, grown_file = log.place.full_id(log.session_id), file if grown else None
                 sources.append(SessionSource(full_id, log.file, log.size, log.changed, log, grown_file))
             imported = self._imported_files()
@@ -191,9 +195,9 @@ class SessionCatalog:
             offered = self._offered_now()
             named = (offer for offer in offered.values() if file_id(offer.path) == full_id)
             if full_id.startswith(FILE_ID) and (file := next(named, None)) is not None:
-                return self.places.imported, self._bring_in(file)
+                return self.places.find(self._bring_in(file))
             place, own_id = self.places.find(full_id)
-            if place.key == self.places.imported.key:
+            if self._is_imported(place):
                 origin, grown = self._origins(offered).get(own_id, (None, False))
                 if origin is not None and grown:
                     self.imported.bring_in(origin.path, origin)
@@ -202,12 +206,13 @@ class SessionCatalog:
             return place, own_id
 
     def _bring_in(self, file: Offered) -> str:
-        """Import a file, or what is new in it. Return the id of its session."""
-        origin, stores = self.imported.origins().get(str(file.path)), self.places.imported.stores
-        is_same = origin is not None and origin.size == file.size and origin.changed in (0, file.changed)
-        if origin is not None and is_same and origin.sessions and origin.sessions[0] in stores.sessions():
-            return origin.sessions[0]
-        return self.imported.bring_in(file.path, file).imported[0].session
+        """Import a file, or what is new in it. Return the id of its session among those of all places."""
+        origin = self.imported.origins().get(str(file.path))
+        if origin is not None and origin.size == file.size and origin.changed in (0, file.changed):
+            logs = (log for log in self._logs_now() if log.session_id in origin.sessions[:1])
+            if (log := next(logs, None)) is not None:
+                return log.place.full_id(log.session_id)
+        return self.imported.bring_in(file.path, file).ids[0]
 
     def find_offered(self, path: str) -> Offered | None:
         """Return the file of this path, if it is one that is offered; None if it is not."""
@@ -242,6 +247,12 @@ class SessionCatalog:
         """Return the logs that there are now, the one written to last first."""
         before, self._logs = self._logs, {}  # without those that are gone
         self._logs = {key: log for place in self.places.all() for key, log in self._found_in(place, before)}
+        key = self.places.imported.key
+        elsewhere = {log.session_id for log in self._logs.values() if log.place.key != key}
+        if key:  # what was looked at, and then imported to its project, is listed there
+            twice = [path for path, log in self._logs.items() if log.place.key == key and log.session_id in elsewhere]
+            for path in twice:
+                del self._logs[path]
         return sorted(self._logs.values(), key=lambda log: -log.changed)
 
     def _found_in(self, place: Place, before: dict[str, ListedLog]) -> Iterator[tuple[str, ListedLog]]:
@@ -316,7 +327,7 @@ class SessionCatalog:
         return origins
 
     def _row(self, log: ListedLog, origins: dict[str, tuple[Offered, bool]]) -> Listed:
-        updated, origin = log.changed / 1e9, origins.get(log.session_id) if self._is_imported(log) else None
+        updated, origin = log.changed / 1e9, origins.get(log.session_id) if self._is_imported(log.place) else None
         if origin is not None and origin[1]:
             updated = max(self._said(origin[0]), updated)
         row = session_row(
@@ -332,13 +343,14 @@ class SessionCatalog:
         since = max(self._begun, time.time() - _LIVE_SECONDS)
         return replace(row.facts, live=is_live(row, self.places.imported, since))
 
-    def _is_imported(self, log: ListedLog) -> bool:
-        return log.place.key == self.places.imported.key
+    def _is_imported(self, place: Place) -> bool:
+        """Whether sessions of this place may come from files that are offered."""
+        return isinstance(place.stores, Folder) or place.key == self.places.imported.key
 
     def _marks(self) -> list[tuple[str, FileMark]]:
         """Return the sessions whose logs say which file they come from, as far as they were counted."""
         most = _PAGE_BYTES
-        imported = [log for log in self._logs.values() if self._is_imported(log) and log.counted.file]
+        imported = [log for log in self._logs.values() if self._is_imported(log.place) and log.counted.file]
         for log in imported:
             if most > 0 and not log.is_ready:  # it has grown: so may have what was imported
                 most -= self._read(log, most)
@@ -354,7 +366,7 @@ class SessionCatalog:
 
     def _imported_files(self) -> set[str]:
         """Return the files that are listed as the session that they became."""
-        there = {log.session_id for log in self._logs.values() if self._is_imported(log)}
+        there = {log.session_id for log in self._logs.values() if self._is_imported(log.place)}
         origins = self.imported.origins().items()
         return {path for path, origin in origins if not there.isdisjoint(origin.sessions)}
 
