@@ -29,7 +29,6 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "in a message": lambda size: b'[{"role":"user","content":[' + b"[]," * (size // 3) + b"[]]}]",
     "in one line of many": lambda size: b'{"role":"user","content":"hi"}\n[' + b"[]," * (size // 3) + b"[]]\n",
     "over many lines": lambda size: b"[\n" + b"[],[],[],[],\n" * (size // 13) + b"[]]",
-    "messages without a word": lambda size: b"[" + b'{"role":"user","content":""},' * (size // 29) + b"{}]",
     "numbers": lambda size: b"[" + b"1," * (size // 2) + b"1]",
     "between strings": lambda size: b"[" + b'"","",[],[],' * (size // 12) + b'""]',
 }
@@ -121,6 +120,15 @@ def test_what_speaks_mcp_takes_no_large_bodies(tmp_path: Path) -> None:
     headers = {"x-sightline-token": "t" * 40, "content-type": "application/json"}
     assert server.post("/api/mcp", BOMBS["lists in a list"](3 << 20), headers).status_code == 413
     server.stop()
+
+
+def test_very_many_short_messages_are_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes thirty times its bytes once it is read. Long ones may be as many as they like."""
+    monkeypatch.setattr(source, "SPARSE", 2_000)
+    monkeypatch.setattr(source, "MESSAGES", 100)
+    for count, text, dense in ((100, "", False), (300, "", True), (300, "word " * 20, False)):
+        data = json.dumps([{"role": "user", "content": text}] * count, separators=(",", ":")).encode()
+        assert is_dense(data) is dense
 
 
 def test_long_texts_with_many_brackets_are_no_bombs() -> None:
