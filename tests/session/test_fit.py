@@ -71,3 +71,35 @@ def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
     """The error says what was found and what is accepted."""
     with pytest.raises(sl.BadInput, match=r"messages|middleware"):
         sl.fit(messages, 1_000)
+
+
+@pytest.mark.parametrize("window", [900, 100_000])
+def test_messages_may_come_one_by_one(window: int) -> None:
+    """What is read but once gives what a list of it does."""
+    messages = run_of(5)
+    fitted = sl.fit((message for message in messages), window)
+    assert fitted == sl.fit(messages, window)
+    assert fitted
+
+
+def test_calls_that_are_messages_of_their_own_are_named_one_by_one() -> None:
+    """In the form of responses what was thought, said and called are several messages, each with its own level."""
+    messages: Messages = []
+    for number in range(8):
+        ids = [f"c{number}", f"d{number}"]
+        texts = ["word " * 900, "short"] if number == 7 else ["word " * 300, "word " * 300]
+        messages.append({"role": "user", "content": f"Question {number}?"})
+        messages.append({"type": "reasoning", "id": f"r{number}", "summary": [], "encrypted_content": "x"})
+        messages += [
+            {"type": "function_call", "call_id": call_id, "name": "write", "arguments": f'{{"text": "{text}"}}'}
+            for call_id, text in zip(ids, texts, strict=True)
+        ]
+        messages += [{"type": "function_call_output", "call_id": call_id, "output": "Done."} for call_id in ids]
+    messages.append({"role": "user", "content": "And now?"})
+    fitted = sl.fit(messages, 1_000)
+    last = len(messages) - 1
+    assert {last - 4} <= fitted.shortened.keys()
+    assert not {last, last - 1, last - 2, last - 3} & {*fitted.shortened, *fitted.left_out}
+    sent = {message["call_id"] for message in fitted if message.get("type") == "function_call"}
+    calls = {at: message["call_id"] for at, message in enumerate(messages) if message.get("type") == "function_call"}
+    assert {calls[at] for at in calls if at not in fitted.left_out} == sent

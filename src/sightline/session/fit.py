@@ -1,7 +1,6 @@
 """`fit`: the messages of one call, made to fit its window. There is no session before or after it."""
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sightline import wire
@@ -9,10 +8,11 @@ from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.view import Budget
 from sightline.session.session import Session
-from sightline.values.items import FULL, Kind, Lod
+from sightline.values.items import FULL, Call, Kind, Lod
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.wire import langchain, registry
+from sightline.wire.wire import Wire
 
 _ROOM = 0.98  # of what the window leaves: no later call is to fit beside it
 
@@ -32,7 +32,7 @@ class Fitted(list[Any]):
 
 
 def fit(
-    messages: Sequence[Any], window: int, tools: Sequence[Any] = (), *, output: int = 0, provider: str = ""
+    messages: Iterable[Any], window: int, tools: Sequence[Any] = (), *, output: int = 0, provider: str = ""
 ) -> Fitted:
     """Return messages that fit a window of so many tokens: all as they are, or what matters least of them shortened.
 
@@ -44,25 +44,46 @@ def fit(
         BadInput: a message or tool that cannot be read, by its index.
         PinnedOverflow: the system prompt and the tools leave no room for messages.
     """
-    if isinstance(messages, Sequence) and any(map(langchain.is_object, messages)):
+    is_list = isinstance(messages, Iterable) and not isinstance(messages, str | bytes | Mapping)
+    listed: Any = [*messages] if is_list else messages  # what is none is refused below
+    if is_list and any(map(langchain.is_object, listed)):
         raise BadInput("LangChain's messages are fitted by the middleware in sightline.adapters.langchain")
-    form = registry.wire(provider or wire.form_of(messages))
+    form = registry.wire(provider or wire.form_of(listed))
     profile = form.NAME if form.NAME in PROFILES else "openai"
     session = Session(MemoryStore("fit"), settings=Settings(profile=profile))
-    items = iter(session.extend(wire.read_messages(messages, form)))
+    ids = session.extend(wire.read_messages(listed, form))
     if tools:
         session.tools(tools, recall=False)
     payload = session.compose(Budget(window, output=output, trigger=_ROOM, target=_ROOM))
     levels: dict[str, Lod] = {item.id: FULL for item in session.items if item.kind is Kind.SYSTEM}
-    for line in payload.plan.lines():  # the calls of message 12 are 12.1 and 12.2
-        item = line.id.partition(".")[0]
-        levels[item] = min(line.lod, levels.get(item, FULL))
+    levels |= {line.id: line.lod for line in payload.plan.lines()}
     shortened, left_out = dict[int, Any](), dict[int, Any]()
-    for at, message in enumerate(messages):
-        own = [levels.get(item) for item in islice(items, len(wire.read_messages([message], form)))]
+    for at, items in enumerate(_items_of(listed, form, ids)):
+        own = [levels.get(item) for item in items]
         if not any(lod is not None for lod in own):
-            left_out[at] = message
+            left_out[at] = listed[at]
         elif any(lod is not FULL for lod in own):
-            shortened[at] = message
+            shortened[at] = listed[at]
     is_whole = not shortened and not left_out
-    return Fitted(messages if is_whole else payload.write(form)[form.LIST], payload.tokens, shortened, left_out)
+    return Fitted(listed if is_whole else payload.write(form)[form.LIST], payload.tokens, shortened, left_out)
+
+
+def _items_of(messages: Sequence[Any], form: Wire, ids: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the items of each message. `ids`: of all that was read; calls are 12.1 and 12.2 of message 12.
+
+    In the form of responses one is read of several messages: what a model said, and each of its calls.
+    """
+    read = [wire.read_messages([message], form) for message in messages]
+    joins, at, calls = len(ids) < sum(map(len, read)), -1, 0
+    for number, own in enumerate(read):
+        pair = messages[number - 1 : number + 1] if joins and number else []
+        goes_on = bool(pair) and len(wire.read_messages(pair, form)) < len(read[number - 1]) + len(own)
+        items: list[str] = []
+        for message in own:
+            if not goes_on:
+                at, calls = at + 1, 0
+            called = sum(isinstance(part, Call) for part in message.parts)
+            items += [ids[at]] * (called < max(1, len(message.parts)))
+            items += (f"{ids[at]}.{calls + each + 1}" for each in range(called))
+            calls += called
+        yield items
