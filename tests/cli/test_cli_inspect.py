@@ -207,7 +207,7 @@ def test_a_browser_is_opened_only_where_there_is_a_screen(
     assert inspect_command._has_browser() is expected
 
 
-@pytest.mark.parametrize("command", [["inspect", "--no-browser"], ["serve"]])
+@pytest.mark.parametrize("command", [["inspect", "--no-browser"], ["serve"], ["mcp", "--http"]])
 def test_a_port_in_use_is_told_with_what_would_do(tmp_path: Path, command: list[str]) -> None:
     """In one line, before anything is kept."""
     with socket.create_server(("127.0.0.1", 0)) as other:

@@ -104,6 +104,7 @@ def test_a_budget_below_the_window_is_explained(run: Run, monkeypatch: pytest.Mo
 def test_a_strategy_that_is_not_loaded_is_told(run: Run, tmp_path: Path) -> None:
     """On standard error, with what is replayed instead and why; one that was asked for is not."""
     (tmp_path / "sightline.toml").write_text('strategy = "mine.py"\n', encoding="utf-8")
+    (tmp_path / "mine.py").write_text("raise SystemExit('nobody allowed it')\n", encoding="utf-8")
     there = ("--project", str(tmp_path), "replay", "--sample", "--until", "1", "--json")
     done = run(*there)
     assert json.loads(done.stdout)["strategy"] == "focus"

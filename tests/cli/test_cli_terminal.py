@@ -193,6 +193,21 @@ def test_without_its_packages_it_says_which_to_install(package: str) -> None:
     assert failed.stderr.strip().endswith("pip install 'sightline-context[cli]'")
 
 
+def test_every_command_is_listed_and_described_without_the_packages_of_other_extras() -> None:
+    """`sightline` alone lists them all where only the extra `cli` is installed, and each has its `--help`."""
+    code = """
+import sys
+from click.testing import CliRunner
+from sightline.cli.doctor_checks import EXTRAS
+sys.modules.update(dict.fromkeys(package for packages in EXTRAS.values() for package in packages))
+from sightline.cli.main import COMMANDS, app
+said = {name: CliRunner().invoke(app, args) for name, args in [("", []), *((it, [it, "--help"]) for it in COMMANDS)]}
+print([name for name, done in said.items() if "Usage" not in done.output], set(COMMANDS) - set(said[""].output.split()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[] set()\n", "")
+
+
 def test_importing_the_package_needs_neither() -> None:
     """The library stands without its command line."""
     absent = "import sys; sys.modules['click'] = sys.modules['rich'] = None"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,6 +117,16 @@ def test_nothing_is_written_without_a_yes(home: Path, run: Run) -> None:
     assert '"baseUrl":"http://127.0.0.1:8787/anthropic"' in done.output
     assert "sk-secret" not in done.output
     assert configuration(home, "cline").read_text() == CLINE
+
+
+def test_without_the_packages_of_the_server_nothing_is_written(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No agent is sent to a server that cannot be started here; it is said what to install."""
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = run("setup", "claude", "--yes")
+    assert (done.exit_code, configuration(home, "claude").exists()) == (1, False)
+    assert "sightline setup needs uvicorn: pip install 'sightline-context[server]'" in done.stderr
 
 
 def test_a_link_is_not_followed(home: Path, run: Run) -> None:

@@ -127,7 +127,12 @@ def test_the_end_says_that_costs_are_even(capfd: pytest.CaptureFixture[str]) -> 
         (Totals(), "claude", "the configuration of Claude Code may name another address", "OPENAI"),
         (Totals(), "pi", "`sightline setup pi`", "OPENAI"),
         (Totals(others=2), "", "called no model here. Other requests that went through: 2.", "BASE_URL"),
-        (Totals(unlogged=2, others=1), "", "2 requests went through that could not be read here", "BASE_URL"),
+        (
+            Totals(unlogged=2, unlogged_why="no room", others=1),
+            "",
+            "none of them is logged or shortened: no room",
+            "BASE_URL",
+        ),
         (Totals(failed=1, failure="no way", others=1), "claude", "no model answered: no way", "configuration"),
     ],
 )

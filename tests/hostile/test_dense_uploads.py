@@ -29,6 +29,7 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "in a message": lambda size: b'[{"role":"user","content":[' + b"[]," * (size // 3) + b"[]]}]",
     "in one line of many": lambda size: b'{"role":"user","content":"hi"}\n[' + b"[]," * (size // 3) + b"[]]\n",
     "over many lines": lambda size: b"[\n" + b"[],[],[],[],\n" * (size // 13) + b"[]]",
+    "messages without a word": lambda size: b"[" + b'{"role":"user","content":""},' * (size // 29) + b"{}]",
     "numbers": lambda size: b"[" + b"1," * (size // 2) + b"1]",
     "between strings": lambda size: b"[" + b'"","",[],[],' * (size // 12) + b'""]',
 }

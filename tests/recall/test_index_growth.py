@@ -81,6 +81,50 @@ def test_the_second_message_indexes_what_the_first_searched(monkeypatch: pytest.
     assert session._recall._finder._scan is None
 
 
+def test_what_a_question_names_is_found_as_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signs that stand for letters are read apart from the words beside them, or with them: both are searched for."""
+    asked = "Which drawer holds it, and/or which of the FOO™?"
+    session = Session(MemoryStore("s"), token_counter=WordCounter())
+    for number in range(12):
+        session.user(f"The {90 + number} of FOO, and it lies or stands in drawer {number}.")
+        session.reply(f"Noted: {number}.")
+    session.user(asked)
+    found = []
+    for many in (1_000, 10):
+        monkeypatch.setattr(finder, "_MANY", many)
+        searching = Finder(session.log)
+        found.append((searching.asks_for_everything(asked), searching.stands_out(asked)))
+    assert found[0] == found[1]
+
+
+def test_a_question_of_two_parts_is_searched_for_once(indexed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of all its parts are looked for together."""
+    monkeypatch.setattr(finder, "_MANY", 10)
+    session = Session(MemoryStore("s"), token_counter=WordCounter())
+    for number in range(12):
+        session.user(f"Where is invoice {number} of the parser kept?")
+        session.reply(f"In drawer {number}.")
+    searching = Finder(session.log)
+    searching.rank_parts("Where is invoice 3 kept? Which drawer has the parser?", 5, (), 0.1)
+    assert indexed == [*range(24)]
+    assert searching._opened().upto == 0
+
+
+def test_few_new_rows_of_a_long_history_are_indexed(indexed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that worked for long without a message: the history before that is not searched row by row again."""
+    session = Session(MemoryStore("s"), token_counter=WordCounter())
+    for number in range(60):
+        session.user(f"Where is invoice {number} of the parser kept?")
+        session.reply(f"In drawer {number}.")
+    session.items.index()
+    indexed.clear()
+    monkeypatch.setattr(finder, "_MANY", 10)
+    for number in range(12):
+        session.assistant(f"In drawer {number} again.")
+    assert session.items.search("drawer 3")
+    assert indexed == [*range(120, 132)]
+
+
 def step(session: Session, call_id: str) -> None:
     session.assistant([Call(call_id, "read", {"path": "parser.py"})])
     session.tool_result(call_id, "def parse(): ...")

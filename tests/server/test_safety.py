@@ -20,10 +20,11 @@ from sightline.server.access_token import (
     hash_token,
     is_loopback,
     load_or_create_token,
+    opens_models,
 )
 from sightline.server.callers import OneToken
 from sightline.server.metrics import JsonLines, NoSecrets
-from sightline.server.safety import Guard, check_address, opens_models
+from sightline.server.safety import Guard, check_address
 
 LIST = "/api/sessions"
 

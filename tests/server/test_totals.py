@@ -64,6 +64,7 @@ def test_a_call_that_cannot_be_read_is_counted_as_it_ends(status: int, tmp_path:
         totals = through.totals
         assert (totals.calls, totals.unlogged, totals.failed) == (0, status == 200, status == 400)
         assert totals.others == 0
+        assert ("it is compressed" in totals.unlogged_why) == (status == 200)
 
 
 def test_what_is_no_call_of_a_model_is_counted_apart(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sightline.cli.named_apps import apps_option, find_apps
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import error_console, print_text
-from sightline.cli.serve import announce_token
+from sightline.cli.serve import announce_token, check_port
 from sightline.errors import BadInput
 from sightline.server.access_token import is_loopback
 from sightline.view.catalog.places import Places
@@ -72,6 +72,7 @@ def _server(here: Place, apps: Sequence[type[App]], *, everywhere: bool = True) 
 
 
 def _serve(here: Place, words: Phrases, host: str, port: int, apps: Sequence[type[App]]) -> None:
+    check_port(here.words, host, port)
     server = _server(here, apps, everywhere=is_loopback(host))
     from sightline.adapters.mcp import HTTP_PATH, http_app
     from sightline.server.listener import Listener

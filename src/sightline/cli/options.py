@@ -225,7 +225,7 @@ def place() -> Place:
         words=Phrases(language()),
         store=meta.get(META + "store") or os.environ.get(STORE) or None,
     )
-    if not (here.store or Path(here.project).is_dir() or here.folder.sessions()):
+    if not (here.store or Path(here.project).is_dir() or here.folder.path.is_dir()):
         raise BadInput(here.words("no project", project=here.project))
     if strategy_files(here.project):
         from sightline.cli.project_strategies import load_allowed_strategies  # loads models, which most commands do not

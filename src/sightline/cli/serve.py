@@ -31,9 +31,8 @@ from sightline.errors import BadInput
 from sightline.fleet.event_relay import relay_of
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
 from sightline.plan.strategies.project_choice import chosen
-from sightline.server.access_token import Token, find_token, is_loopback, make_token
+from sightline.server.access_token import PATH_PREFIX, Token, find_token, is_loopback, make_token, opens_models
 from sightline.server.config import Config, usual_upstreams
-from sightline.server.safety import PATH_PREFIX, opens_models
 from sightline.server.spool import SPOOL_BYTES
 from sightline.server.systemd import given_sockets, notify
 
@@ -396,7 +395,7 @@ def _no_calls(words: Phrases, totals: "Totals", agent: "Agent | None") -> str:
     if totals.failed:
         return words("wrap failed", count=totals.failed, why=totals.failure)
     if totals.unlogged:
-        return words("wrap unread", count=totals.unlogged)
+        return words("wrap unlogged", count=totals.unlogged, why=totals.unlogged_why)
     said = words("wrap others", count=totals.others) if totals.others else words("wrap no call")
     if agent is None:
         return said if totals.others else words("wrap nothing", said=said)

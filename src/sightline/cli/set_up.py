@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from http.client import HTTPConnection, HTTPException
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from msgspec import Struct
 from sightline.adapters.agent_settings import Addresses, file_of, missing_key, settings_of
 from sightline.adapters.claude_entries import program
 from sightline.cli.agent_command import provider_addresses
+from sightline.cli.doctor_checks import EXTRAS
 from sightline.cli.login_service import Service, WholeText, find_service, run
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.phrases import Phrases
@@ -171,7 +173,9 @@ class _Job:
     # ------------------------------------------------------------------ setting up
 
     def set_up(self, agent: Agent, providers: Sequence[str], port: int | None) -> None:
-        """Show what will be changed, ask, and change it."""
+        """Show what will be changed, ask, and change it. An agent is not sent to a server that cannot be started."""
+        for package in EXTRAS["server"]:
+            import_module(package)
         if port is not None:
             if port != self._state.port and set(self._state.agents) - {agent.name}:
                 raise BadInput(self._words("other port", port=self._state.port))

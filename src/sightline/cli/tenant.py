@@ -60,7 +60,7 @@ def limit_options(function: F) -> F:
     return function
 
 
-@click.group()
+@click.group(short_help="Add, limit and delete the tenants of a database.")
 @shared_options(hidden=True)
 def tenant() -> None:
     """Tenants of a database: each has its own sessions, tokens, limits and days after which sessions are deleted.

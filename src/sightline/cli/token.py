@@ -17,7 +17,7 @@ from sightline.cli.tenant import database_tenants
 from sightline.fleet.tenants import Token, token_id
 
 
-@click.group()
+@click.group(short_help="Create, list and revoke tokens of tenants.")
 @shared_options(hidden=True)
 def token() -> None:
     """Tokens of tenants: a client shows one, and the server knows whose it is.

@@ -27,11 +27,13 @@ _COMPARED = 1 << 16  # bytes at the beginning of a file by which it is known aga
 _SETTLED = 2_000_000_000  # nanoseconds: in a folder changed just now, another file may come at the same time
 _BLANK = b" \t\r\n\x00"  # some programs leave NUL bytes behind after a crash
 
-# In memory, JSON takes many times its bytes if it has little but brackets. So many are allowed for its bytes that it
-# takes about sixteen times as much at most; a member of an object takes more than one of a list.
+# In memory, JSON takes many times its bytes if it has little but brackets, and so do messages of a word. So many are
+# allowed for its bytes that it takes about sixteen times as much at most; a member of an object takes more than one of
+# a list.
 SPARSE = 2 << 20  # bytes that may hold anything
 _LEAST_BYTES = 5  # for each bracket or comma outside strings
 _WEIGHTS = ((b"[", 1), (b",", 1), (b"{", 3))
+_MESSAGE, _MESSAGE_WEIGHT = b'"role"', 10  # in a string it is written with backslashes
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 Tick = Callable[[float], None]
@@ -155,7 +157,7 @@ def is_dense(data: bytes) -> bool:
     if len(data) <= SPARSE:
         return False
     most = len(data) // _LEAST_BYTES
-    over = _weight(data) - most
+    over = _weight(data) + _MESSAGE_WEIGHT * data.count(_MESSAGE) - most
     if over <= 0:
         return False
     for string in _STRING.finditer(data):  # one by one, so that other threads have their turn

@@ -26,6 +26,7 @@ _LONG = 200  # tokens: a longer result is no further away from what was said bef
 _ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is answered from memory
 _READ_AHEAD = 256  # rows whose entries are read at once
 _MANY = 1_000  # rows that are not in the index: to index them would take longer than anybody waits for a first answer
+_SCANNED = 0.2  # of all rows: fewer new ones are indexed in the time in which all are searched
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
 _LONGEST = 400  # characters of a message that is taken apart: a longer one tells something too
@@ -97,7 +98,7 @@ class Finder:
             return full[row] > 0 and (answer < 0 or not timeline.state[answer] & WHOLE)
 
         scope = SearchScope(size, can_be_found, _WIDE if wide else _NARROW)
-        return self._asked(query, lambda index: index.answers(query, limit, scope, least_share))
+        return self._asked(_wanted(query), lambda index: index.answers(query, limit, scope, least_share))
 
     def rank_parts(self, query: str, limit: int, ignored: Collection[int], least_share: float) -> SearchResult:
         """Return what `rank` finds for a user message, or for each part of one that asks for several things, by turns.
@@ -105,6 +106,7 @@ class Finder:
         The scores of a part are raised so that its best row scores as much as the best of all.
         """
         parts = question_parts(query)
+        self._index_for(set[str]().union(*map(_wanted, (query, *parts))))
         ranked = [self.rank(part, limit, ignored, wide=True, least_share=least_share) for part in parts or [query]]
         if len(ranked) == 1:
             return ranked[0]
@@ -197,15 +199,15 @@ class Finder:
 
         A long history is not indexed before the first answer: its rows are only searched for the terms of the message.
         """
-        if self._scan is None and len(self._journal.timeline) - self._opened().upto > _MANY:
+        rows = len(self._journal.timeline)
+        if self._scan is None and (new := rows - self._opened().upto) > _MANY and new > rows * _SCANNED:
             self._scan = SearchIndex(only=wanted)
         if self._scan is not None and self._scan.only is not None and wanted <= self._scan.only:
             return self._extended(self._scan)
         return self.extend_index()
 
-    def _asked(self, query: str, ask: Callable[[SearchIndex], T]) -> T:
+    def _asked(self, wanted: Set[str], ask: Callable[[SearchIndex], T]) -> T:
         """What an index that knows every row answers: if it turns out that rows are lost, they are indexed again."""
-        wanted = {*terms(query)} - STOP_TERMS | {*looked_up(query)}
         for _ in range(_ATTEMPTS):
             answer = ask(index := self._index_for(wanted))
             if index.upto >= len(self._journal.timeline):
@@ -213,7 +215,7 @@ class Finder:
         return answer
 
     def _places(self, query: str, wanted: Sequence[str]) -> dict[str, list[int]]:
-        return self._asked(query, lambda index: index.places(wanted))
+        return self._asked(_wanted(query).union(wanted), lambda index: index.places(wanted))
 
     def _rows_to_index(self, first: int, end: int) -> Iterator[tuple[int, str]]:
         """Yield the rows and their texts. Entries are read many at a time."""
@@ -252,6 +254,11 @@ class Finder:
         if row < len(timeline):
             return line_hash(self._journal.store, Span(timeline.offset[row], timeline.length[row]))
         return None if self._journal.behind() else ""
+
+
+def _wanted(query: str) -> set[str]:
+    """Return the terms by which a query is answered."""
+    return {*terms(query)} - STOP_TERMS | {*looked_up(query)}
 
 
 def question_parts(text: str) -> list[str]:

@@ -2,18 +2,20 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from sightline.errors import BadInput
 from sightline.files.private_files import make_directory
 
 TOKEN_FILE = "server-token"  # in the folder where sessions are stored
 TOKEN_VARIABLE = "SIGHTLINE_TOKEN"
+PATH_PREFIX = "/token/"  # before a token that is the beginning of a path
 _HASHED = "sha256:"
 _LEAST_TOKEN = 16  # characters of one that a user has chosen
 
@@ -107,3 +109,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def opens_models(host: str, upstreams: Iterable[str]) -> bool:
+    """Whether the paths of the proxy need no token: only this machine reaches them, and no key is added to requests.
+
+    A user or a password in an upstream's address would be sent with the requests of anybody.
+    """
+    return is_loopback(host) and not any("@" in urlsplit(address).netloc for address in upstreams)

@@ -19,7 +19,7 @@ from sightline.follow.model_request import FORMATS
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
 from sightline.log.stores.session_folder import sightline_home
-from sightline.server.access_token import is_loopback
+from sightline.server.access_token import is_loopback, opens_models
 from sightline.server.callers import Callers, OneToken
 from sightline.server.config import Config
 from sightline.server.destinations import read_door
@@ -28,7 +28,7 @@ from sightline.server.metrics import PATH_PATTERN, Measure, Metrics, logger
 from sightline.server.proxy import Proxy
 from sightline.server.rest import LIMITS, OPERATIONS, rest_routes
 from sightline.server.rest_operation import METHODS, MOST_BYTES, failed
-from sightline.server.safety import Guard, check_address, opens_models
+from sightline.server.safety import Guard, check_address
 from sightline.server.sessions import OpenSessions
 from sightline.server.sign_in import SIGN_IN, SignIn, account_of
 from sightline.server.spool import Spool

@@ -191,13 +191,14 @@ class Proxy:
 
     def note_unlogged(self, what: str, error: Exception) -> None:
         """Count something that is in no log. It is said once a minute, because nothing is logged for a while then."""
+        is_ours = isinstance(error, SightlineError)  # its message says all
+        why = str(error) if is_ours else type(error).__name__
         self._totals.unlogged += 1
+        self._totals.unlogged_why = why
         self._metrics.unlogged()
         self._unwarned += 1
         if (now := self._totals.clock()) - self._warned_at < _WARN_SECONDS:
             return
-        is_ours = isinstance(error, SightlineError)  # its message says all
-        why = error if is_ours else type(error).__name__
         more = f" ({self._unwarned:,} since the last warning)" if self._unwarned > 1 else ""
         _log.warning("%s is not logged: %s%s", what, why, more, exc_info=None if is_ours else error)
         self._warned_at, self._unwarned = now, 0

@@ -31,7 +31,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from urllib.parse import quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -40,13 +40,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sightline.errors import BadInput
 from sightline.follow.replies import error_body
 from sightline.inspector.pages import PREFIX
-from sightline.server.access_token import is_loopback
+from sightline.server.access_token import PATH_PREFIX, is_loopback
 from sightline.server.callers import OWN_PATHS, Callers, Refusal
 from sightline.server.destinations import provider_of, read_door
 from sightline.server.sign_in import SIGN_IN
 
 TOKEN_HEADER = "x-sightline-token"
-PATH_PREFIX = "/token/"
 _API = "/api/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -67,14 +66,6 @@ def check_address(host: str, token_hash: str) -> None:
             f"a server at {host} can be reached from other machines, so it needs a token: "
             "use find_token, or listen at 127.0.0.1"
         )
-
-
-def opens_models(host: str, upstreams: Iterable[str]) -> bool:
-    """Whether the paths of the proxy need no token: only this machine reaches them, and no key is added to requests.
-
-    A user or a password in an upstream's address would be sent with the requests of anybody.
-    """
-    return is_loopback(host) and not any("@" in urlsplit(address).netloc for address in upstreams)
 
 
 class BodyRefused(Exception):

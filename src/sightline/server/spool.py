@@ -25,6 +25,7 @@ from sightline.follow.late_calls import LateCall
 from sightline.follow.model_request import Format, Json, ModelRequest, Sender
 from sightline.log.stores import PlacedStores
 from sightline.log.stores.disk import OsDisk
+from sightline.values.decoders import decode_json
 
 SPOOL_BYTES = 256 * 1024 * 1024
 _FOLDER, _SUFFIX = "spool", ".jsonl"
@@ -284,7 +285,7 @@ def _read(path: Path) -> Iterator[LateCall]:
             digest, _, text = data[:-1].partition(b" ")
             if digest != _digest(text).hex().encode():
                 raise Damage(f"line {number} of {path} is not as it was written")
-            line = msgspec.json.decode(text, type=_Line)
+            line = decode_json(text, _Line)
             listed = [*listed[: line.same], *map(bytes, line.listed)]
             fields = line.fields if line.fields is not None else fields
             request = ModelRequest(

@@ -52,6 +52,7 @@ class Totals(Struct):
     read_again: int = 0  # results that the agents had before, and that were shortened since
     recalled: int = 0  # calls of the model that our tools made necessary
     unlogged: int = 0
+    unlogged_why: str = ""  # of the last one of them
     windows: dict[str, ContextWindow] = {}  # that held last, by model
     clock: Callable[[], float] = time.monotonic
     _before: dict[str, _Before] = {}  # by conversation

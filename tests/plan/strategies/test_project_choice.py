@@ -158,13 +158,16 @@ def test_the_files_in_their_order(tmp_path: Path) -> None:
     ("name", "text", "told"),
     [
         ("sightline.toml", "strategy = ", "cannot be read as TOML"),
-        ("sightline.toml", 'stategy = "focus"', "unknown key 'stategy'; choose among strategy, config"),
+        ("sightline.toml", 'stategy = "focus"', "unknown key 'stategy'; choose among strategy, config, model"),
+        ("sightline.toml", 'strategy = ["rounds", "my_own.py"]', "'my_own.py' is no file here"),
         ("sightline.toml", "[config]\nkeep = 3", "config without a strategy"),
         ("sightline.toml", 'strategy = "wishful"', "strategy is 'wishful'; choose one of focus, sliding, summary"),
         ("sightline.toml", 'strategy = "focus"\n[config]\nkep = 3', "unknown field `kep`; it takes keep, economy"),
         ("sightline.toml", '[strategy]\nname = "focus"\n[config]\nkeep = 1', "say it once"),
         ("pyproject.toml", "[tool.sightline]\nstrategy = 3", r"\[tool.sightline\]: strategy is 3"),
         ("plugin.json", '{"id": 3, "contextStrategy": null}', '"id" must be'),
+        ("plugin.json", '{"id": "shop", "contextStrategy": {"type": "plugin",}}', "cannot be read as JSON"),
+        ("agent.json", '{"cognition": {"context_strategy": ', "cannot be read as JSON"),
     ],
 )
 def test_a_file_that_cannot_be_followed_is_named(tmp_path: Path, name: str, text: str, told: str) -> None:

@@ -133,6 +133,18 @@ def test_an_old_question_is_left_out_with_its_answer(works: bool, target: float)
     assert plan.body == history.view(5_000).full_tokens(plan)
 
 
+@pytest.mark.parametrize("room", range(0, 200, 20))
+def test_an_answer_stays_only_with_its_question(room: int) -> None:
+    """A short answer has room where its long question has none: neither is shown, and the tokens are counted once."""
+    history = Sized()
+    turns = [(history.user(190), history.assistant(10)) for _ in range(40)]
+    history.user(10)
+    view = history.view(2_000 + room, trigger=0.9, target=0.5)
+    plan = Sweep(view, {}).reduce(0, "sweep: test")
+    assert all(history.shows(plan, question) or not history.shows(plan, answer) for question, answer in turns)
+    assert plan.body <= view.budget.target * view.body_limit
+
+
 @pytest.mark.parametrize(("question", "level"), [(5_000, Lod.FULL), (5_001, Lod.SUMMARY)])
 def test_a_question_of_more_than_half_is_shortened_before_a_unit_is_left_out(question: int, level: Lod) -> None:
     """Once it was shown in full."""

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sightline.recall.search import postings as search_postings
 from sightline.recall.search.postings import COUNT_STARTS, RecentRows, unpack
 from sightline.recall.search.terms import terms, word_terms, words
 
@@ -116,3 +117,11 @@ class TestWords:
         recent.add(0, *words("数" * length))
         assert bool(recent._words) is kept
         assert recent.count == 2
+
+    def test_where_few_terms_are_wanted_few_words_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A long log whose words are all different would be in memory, because nothing of it becomes a segment."""
+        monkeypatch.setattr(search_postings, "_MOST_WORDS", 10)
+        recent = RecentRows({"word7"})
+        recent.add(0, *words(" ".join(f"word{number}" for number in range(95))))
+        assert len(recent._words) <= 10
+        assert recent.count == 1

@@ -59,6 +59,10 @@ def chosen(project: str | Path = ".") -> Choice:
     for name in FILES:
         file = Path(project) / name
         if file.is_file() and (choice := _read(file)) is not None:
+            if absent := [own for own in files_of(choice.name) if not (Path(project) / own).is_file()]:
+                raise BadInput(
+                    f"{file}: the strategy {absent[0]!r} is no file here; its path is relative to the project"
+                )
             return choice
     return Choice(DEFAULT, {})
 
@@ -174,7 +178,7 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
     Raises:
         BadInput: says `where`, the key and the valid choices.
     """
-    _check_keys({key: value for key, value in table.items() if key not in OTHER_KEYS}, KEYS, where)
+    _check_keys(table, (*KEYS, *OTHER_KEYS), where)
     wanted = table.get("strategy")
     if wanted is None:
         if "config" in table:
@@ -212,11 +216,11 @@ def _read(file: Path) -> Choice | None:
             table = tool.get("sightline") if isinstance(tool, Mapping) else None
             return from_table(table, f"{file} [tool.sightline]") if isinstance(table, Mapping) else None
         case "plugin.json":
-            plugin = _json(file)
+            plugin = _json(file, "contextStrategy")
             is_ours = isinstance(plugin.get("id"), str) or "contextStrategy" in plugin
             return from_plugin(plugin, str(file)) if is_ours else None  # other programs have files of this name too
         case _:
-            return from_agent(_json(file), str(file))
+            return from_agent(_json(file, "context_strategy"), str(file))
 
 
 def _toml(file: Path) -> dict[str, Any]:
@@ -228,11 +232,15 @@ def _toml(file: Path) -> dict[str, Any]:
         raise BadInput(f"{file} cannot be read as TOML: {error}") from error
 
 
-def _json(file: Path) -> dict[str, Any]:
-    """The JSON object in a file; empty if it is none, because other programs have files of these names too."""
+def _json(file: Path, key: str) -> dict[str, Any]:
+    """The JSON object in a file; empty if it is none and this key is not in it: other programs have such files too."""
+    content = b""
     try:
-        return decode_json(file.read_bytes(), dict[str, Any])
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        content = file.read_bytes()
+        return decode_json(content, dict[str, Any])
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        if key.encode() in content:
+            raise BadInput(f"{file} cannot be read as JSON: {error}") from error
         return {}
 
 

@@ -319,16 +319,18 @@ class Sweep:
         stay = self.unit_set.intersection(self.view.must_show | protected | {self.task}) - self.out
         free, free_for_user = target - sum(map(least_tokens, stay)), target * _USER_SHARE
         undecided = sorted(self.unit_set.difference(stay, self.out))
-        by_user, out = self.by_user.difference(self.turns.values()), set[int]()
+        by_user, out, asked = self.by_user.difference(self.turns.values()), set[int](), set[int]()
         while undecided and free > 0:
             unit = undecided.pop()
-            tokens = least_tokens(unit)
-            if unit in out:
+            if unit in asked:
                 continue
+            turn = self._turn(unit)
+            asked.update(turn[1:])
+            tokens = sum(map(least_tokens, turn))
             if unit in by_user and free_for_user >= tokens:
                 free_for_user -= tokens
             elif free < tokens:
-                out.update(self._turn(unit))
+                out.update(turn)
                 free = tokens  # nothing older takes its place, unless it is the user's
             free -= tokens
         for unit in sorted(by_user.intersection(undecided), reverse=True):
@@ -336,7 +338,7 @@ class Sweep:
                 free_for_user -= tokens
             else:
                 out.add(unit)
-        left = {*undecided} - by_user
+        left = {*undecided} - by_user - asked
         out |= left.union(self.turns[answer] for answer in self.turns.keys() & left)
         self.out |= out
         stay, unit_of = self.unit_set - self.out, self.timeline.unit

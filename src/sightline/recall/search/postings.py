@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sightline.recall.search.terms import CUE, MAX_TERM_CHARS, stems_of, word_terms
 
 MAX_SPAN = 1 << 16  # row numbers have 16 bits within a segment
+_MOST_WORDS = 1 << 18  # whose postings are looked up quickly: some 50 MB
 
 # A term's count in a row (3 bits) and the row's length (5 bits) share one byte, the posting's class. That is exact
 # enough, because BM25 flattens both.
@@ -114,6 +115,8 @@ class _Words(dict[str, tuple[_Collected, ...]]):
             terms = [term for term in terms if term in self._only]
         lists = tuple(map(self._packed.__getitem__, terms))
         if len(word) <= MAX_TERM_CHARS:
+            if len(self) >= _MOST_WORDS:  # where few terms are wanted, no flush ends it
+                self.clear()
             self[word] = lists
         return lists
 

@@ -12,7 +12,6 @@ from sightline.values.phrases import SPEAKS
 INDEXED_CHARS = 65_536  # of a row's text; of a longer one head, tail and samples between them are indexed
 HEAD = TAIL = INDEXED_CHARS * 3 // 8  # the ends of a text say most about it
 SAMPLE = 1_024  # characters of one sample of the middle
-BYTES_PER_TOKEN = 4
 MAX_TERM_CHARS = 64  # longer terms (base64, minified code) are indexed by their beginning
 MAX_HUMPS = 4  # a word with more camel-case parts is a hash, not a name
 MAX_QUERY_TERMS = 64  # of a pasted page the longest terms, because they are rare; bounds the look-ups of one search
@@ -99,10 +98,13 @@ def words(text: str) -> tuple[list[str], int]:
     """Return the words of a text, runs of characters of which each gives terms by itself, and how long the text is.
 
     The terms of all words are those of the text. A long text repeats its words, so it is cheaper to take apart each
-    distinct one. A word ends at an ASCII character that no chunk contains. The length is about that in tokens.
+    distinct one. A word ends at an ASCII character that no chunk contains. The length is about that in terms, and is
+    known before any word is taken apart: one for each word, and two more for each character of Chinese.
     """
-    data = _normalize(text).encode(errors="replace")
-    return data.translate(APART).decode().split(), len(data) // BYTES_PER_TOKEN
+    text = _normalize(text)
+    data = text.encode(errors="replace")
+    found = data.translate(APART).decode().split()
+    return found, len(found) + len(data) - len(text)
 
 
 def stems_of(wanted: Iterable[str]) -> re.Pattern[str]:
