@@ -20,6 +20,7 @@ COMMANDS = {
     "completion": "completion:completion",
     "context": "context:context",
     "doctor": "doctor:doctor",
+    "find": "find:find",
     "hook": "hook:hook",
     "import": "import_command:import_",
     "inspect": "inspect_command:inspect",

@@ -16,7 +16,7 @@ from sightline.values.clock import milliseconds
 from sightline.view.catalog.listed_sessions import SessionSource
 from sightline.view.catalog.offered_files import FirstLook
 
-FORMAT = 3
+FORMAT = 4
 _DATABASE = "#"  # before the place of a database and before an id in it; no name of a file has it
 
 

@@ -37,7 +37,8 @@ class SearchRow(Struct, frozen=True, array_like=True):
     id: str  # of the item, or of the line in a file
     kind: str  # "user", "assistant", "tool" or "summary"
     when: str  # as the log has it
-    text: str
+    text: str  # of a result: the call's tool and arguments, then what it gave
+    failed: bool = False  # the result of a call that failed
 
 
 class StepRows(NamedTuple):
@@ -102,7 +103,8 @@ def _row(row_id: str, kind: str, when: str, parts: tuple[Part, ...], calls: dict
         called = next((calls.pop(part.id, "?") for part in parts if isinstance(part, Result)), "?")
         text = f"{called}\n{_cut(text, _GIVEN)}" if called else ""
     text = _cut(text, _SAID)
-    return SearchRow(row_id, kind, when, text) if text.strip() else None
+    failed = any(isinstance(part, Result) and bool(part.error) for part in parts)
+    return SearchRow(row_id, kind, when, text, failed) if text.strip() else None
 
 
 def _cut(text: str, most: int) -> str:

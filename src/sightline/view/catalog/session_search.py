@@ -82,7 +82,9 @@ class Found(NamedTuple):
 class SessionSearch:
     """Searches the sessions and files of a catalog. May be used from several threads."""
 
-    def __init__(self, catalog: SessionCatalog, *, clock: Clock = wall_clock) -> None:
+    def __init__(self, catalog: SessionCatalog, *, clock: Clock = wall_clock, just_now: int = _JUST_NOW) -> None:
+        """`just_now`: milliseconds; what was said since then is not found."""
+        self._just_now = just_now
         self._catalog, self._folder, self._clock = catalog, catalog.places.home / SEARCH_FOLDER, clock
         self._lock = RLock()
         self._stamp: tuple[int, int, int] = (-1, 0, 0)  # of the table on disk
@@ -95,13 +97,28 @@ class SessionSearch:
 
     # ------------------------------------------------------------------ search
 
-    def search(self, words: str, limit: int, among: Callable[[str, Document], bool] = lambda *_: True) -> Found:
-        """Return the sessions that match best, of those that `among` lets through. Only what is indexed is found."""
+    def search(
+        self,
+        words: str,
+        limit: int,
+        among: Callable[[str, Document], bool] = lambda *_: True,
+        is_wanted: Callable[[SearchRow], bool] | None = None,
+    ) -> Found:
+        """Return the sessions that match best, of those that `among` lets through. Only what is indexed is found.
+
+        `is_wanted`: which rows may be found; None: all.
+        """
         with self._lock:
             self._reload()
             listed, documents = self._shown(), self._table.documents
             wanted = {name for name, full_id in listed.items() if among(full_id, documents[name])}
-            scope = SearchScope(lambda row: int(self._document(row) in wanted), lambda _: True, _BREADTH)
+
+            def size(row: int) -> int:
+                if self._document(row) not in wanted or is_wanted is None:
+                    return int(self._document(row) in wanted)
+                return int((found := self._row(row)) is not None and is_wanted(found))
+
+            scope = SearchScope(size, lambda _: True, _BREADTH)
             answers = self._index.answers(words, limit * _TRIED, scope)
             if self._index.upto < self._table.rows:
                 self._forget_lost()
@@ -123,7 +140,7 @@ class SessionSearch:
         """Put the hits of one session together. What several sessions say in the same words is given once."""
         documents, seen = self._table.documents, set[str]()
         by_document: dict[str, list[FoundItem]] = {}
-        newest = iso(self._clock() - _JUST_NOW)
+        newest = iso(self._clock() - self._just_now)
         rows = [(hit, row) for hit in hits if (row := self._row(hit.row)) is not None and row.when < newest]
         for hit, row in sorted(rows, key=self._rank, reverse=True):
             name = self._document(hit.row)
