@@ -17,6 +17,8 @@ import click
 from sightline.agent.config import read_config
 from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import named
+from sightline.agent.trust import is_allowed
+from sightline.agent.trust import named as trusted_file
 from sightline.cli.addresses import in_address, is_free
 from sightline.cli.options import Place, place, shared_options
 from sightline.cli.render import error_console, print_text
@@ -128,10 +130,16 @@ def _check_rights(here: Place) -> None:
 
 
 def find_summarizer(here: Place, name: str | None) -> "Summarizer | None":
-    """Return the model of this name as a function that writes summaries. Raises BadInput if there is none."""
+    """Return the model of this name as a function that writes summaries.
+
+    Raises BadInput if there is none, or if the user has not approved the project's file, which may say where it is.
+    """
     if name is None:
         return None
-    endpoint = named(name, read_config(here.project, os.environ), os.environ, here.home)
+    config = read_config(here.project, os.environ)
+    if not is_allowed(config, here.project, here.home, os.environ):
+        raise BadInput(here.words("summaries not allowed", file=trusted_file(config, here.project).file))
+    endpoint = named(name, config, os.environ, here.home)
     return summarizer_of(asyncio.run(with_window(endpoint)), here.words.language)
 
 
