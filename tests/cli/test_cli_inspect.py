@@ -23,6 +23,7 @@ from sightline.cli.main import app
 from sightline.cli.options import Place
 from sightline.cli.phrases import LANGUAGES, Phrases
 from sightline.cli.serve import PORT
+from sightline.cli.worker import find_summarizer
 from sightline.errors import BadInput
 from sightline.inspector import pages
 from sightline.log.stores.session_folder import Folder
@@ -228,6 +229,8 @@ def test_a_model_of_a_cloned_project_gets_no_key_unasked(tmp_path: Path, monkeyp
         assert "`sightline chat` there asks" in str(inspect_command._find_model(here, None))
         with pytest.raises(BadInput, match="was not allowed to"):
             inspect_command._find_model(here, "m")
+        with pytest.raises(BadInput, match="`sightline chat` there asks"):
+            find_summarizer(here, "m")
         assert stub.asked == []
 
 
