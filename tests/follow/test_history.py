@@ -215,6 +215,19 @@ def test_a_program_that_writes_the_replies_in_its_own_words_keeps_what_was_shown
     assert sum(item.kind is Kind.SYSTEM for item in session.items) == 1
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_system_message_that_the_list_no_longer_has_is_on_no_branch_of_it(in_place: bool) -> None:
+    """A program that ends each request with how to answer takes that away in the next: what is sent has it once."""
+    follows = history()
+    ending = said("system", "Answer in JSON.")
+    talk = [said("user", "Which pump?")]
+    for number in range(3):
+        session = follows.follow([*talk, ending], in_place=in_place)
+        session.compose(Budget(100_000))
+        talk += [said("assistant", f"In its own words {number}."), said("user", f"And {number}?")]
+    assert texts(session).count("Answer in JSON.") == 1
+
+
 def test_nothing_in_common_is_a_branch_that_shares_nothing() -> None:
     """Also where the whole list was replaced; what was in the session before the list is shared."""
     follows = history()

@@ -40,15 +40,36 @@ def test_a_code_is_worth_nothing_to_another_account() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_account_of_a_connection_is_known(host: str) -> None:
-    """By the ports of its two ends."""
+    """By the addresses of its two ends."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with (
         socket.create_server((host, 0), family=family) as server,
         socket.create_connection(server.getsockname()[:2]) as end,
     ):
-        client, port = end.getsockname()[1], server.getsockname()[1]
-        assert account_of(client, port) == os.getuid()
+        client, address = end.getsockname()[:2], server.getsockname()[:2]
+        assert account_of(client, address) == os.getuid()
         assert account_of(client, client) is None
+
+
+def test_a_port_alone_tells_no_account() -> None:
+    """Somebody else may connect from the port of our page, at another address of this machine."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as end,
+    ):
+        assert account_of(("127.0.0.2", end.getsockname()[1]), server.getsockname()) is None
+
+
+def test_a_client_that_speaks_ipv6_to_a_server_of_ipv4_is_known() -> None:
+    """The kernel lists its end within IPv6."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as end,
+    ):
+        end.connect(("::ffff:127.0.0.1", server.getsockname()[1]))
+        client = ("127.0.0.1", end.getsockname()[1])
+        assert account_of(client, server.getsockname()) == os.getuid()
+        assert account_of(("testclient", 1), server.getsockname()) is None
 
 
 @pytest.mark.slow

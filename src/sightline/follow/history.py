@@ -439,8 +439,7 @@ class History:
         if logged:
             self._switch(self._fork_after(self._places[seen[logged - 1].chain][-1].item))
         else:
-            mine = {place.item for places in self._places.values() for place in places}
-            self._switch(self.session.fork(item_before(self.session.items, mine)))
+            self._switch(self.session.fork(item_before(self.session.items, self._listed())))
         self._ends[self.session.branch] = seen[logged - 1].chain if logged else START
         return logged
 
@@ -452,8 +451,14 @@ class History:
         log = self.session.log
         timeline, row = log.timeline, self.session.items.row(item)
         later = timeline.rows_on(log.path, range(row + 1, len(timeline)))
-        added = takewhile(lambda each: timeline.kind[each] in _ADDED, later)
+        added = [*takewhile(lambda each: timeline.kind[each] in _ADDED, later)]
+        if listed := self._listed() if added else set():  # the list itself may have a system message
+            added = [*takewhile(lambda each: timeline.id(each) not in listed, added)]
         return self.session.fork(timeline.id(max(added, default=row)))
+
+    def _listed(self) -> set[str]:
+        """Return the items that are messages of a list, of each the last."""
+        return {place.item for places in self._places.values() for place in places}
 
     def _count_shared(self, seen: Sequence[Seen], shared: int) -> int:
         """Return how many of the first messages a branch can share, and open the branch that it begins on."""

@@ -228,8 +228,7 @@ def _sign_in_route(sign_in: SignIn) -> Route:
         async for piece in request.stream():
             body = (body + piece)[:_MOST_CODE_BYTES]
         try:
-            ends = [request.scope.get(end) or ("", 0) for end in ("client", "server")]
-            account = account_of(*(port for _, port in ends))
+            account = account_of(*(request.scope.get(end) or ("", 0) for end in ("client", "server")))
             token = sign_in.exchange(decode_json(body, _Code).code, account)
         except (msgspec.MsgspecError, ValueError):  # no JSON of this form, or no Unicode
             token = ""

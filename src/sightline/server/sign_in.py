@@ -8,9 +8,11 @@ and the page is refused: it says so.
 
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 from sightline.inspector.pages import PREFIX
@@ -43,13 +45,24 @@ class SignIn:
         return self._token if until and self._clock() < until else ""
 
 
-def account_of(client: int, server: int) -> int | None:
-    """Return the account whose program has one end of a connection on this machine, by both ports; None if unknown."""
-    ends = [f":{port:04X}" for port in (client, server)]
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError, ValueError, IndexError):  # not Linux
+def account_of(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """Return the account whose program has the first end of a connection on this machine; None if unknown.
+
+    The ports alone do not tell it: any account may use the client's port with another address of this machine.
+    """
+    with suppress(OSError, ValueError, IndexError, TypeError):  # not Linux, or no connection of this kind
+        ends = [f"{_as_listed(host)}:{port:04X}" for host, port in (client, server)]
+        for table in ("tcp", "tcp6"):
             for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[1].endswith(ends[0]) and fields[2].endswith(ends[1]):
                     return int(fields[7])
     return None
+
+
+def _as_listed(host: str) -> str:
+    """Return an address as the kernel lists it; one of IPv4 also ends the longer one that it has within IPv6."""
+    address = ip_address(host.partition("%")[0])
+    packed = (getattr(address, "ipv4_mapped", None) or address).packed
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
