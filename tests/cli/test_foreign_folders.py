@@ -31,6 +31,7 @@ READING: dict[str, list[list[str]]] = {
     "completion": [["completion", "bash"]],
     "context": [["context"], ["context", SESSION, "--json"]],
     "doctor": [["doctor", "--offline"]],
+    "find": [["find", "Hello"], ["find", "Hello", "--errors", "--json"]],
     "hook status": [["hook", "status"]],
     "model list": [["model", "list"]],
     "replay": [["replay", LOG, "--delay", "0"], ["replay", LOG, "--json"]],
