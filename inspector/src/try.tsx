@@ -78,9 +78,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
           <label class="slider">
             <span>
               {say("context window")}{" "}
-              <b>
-                {window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say(from)})` : "…"}
-              </b>
+              <b>{window ? whole(window) : preview.data ? `${whole(preview.data.window)} (${say(from)})` : "…"}</b>
             </span>
             <input
               type="range"
