@@ -35,7 +35,7 @@ class Segment(NamedTuple):
     base: int  # its first row
     end: int  # the row after its last one
     rows: int
-    length: int  # terms of all its rows together
+    length: int  # of the texts of all its rows together, see `words`
     postings: int
     mark: str  # of its last row
 
