@@ -26,7 +26,7 @@ _LONG = 200  # tokens: a longer result is no further away from what was said bef
 _ATTEMPTS = 5  # at a search while rows of the index get lost: the last one is answered from memory
 _READ_AHEAD = 256  # rows whose entries are read at once
 _MANY = 1_000  # rows that are not in the index: to index them would take longer than anybody waits for a first answer
-_SCANNED = 0.2  # of all rows: fewer new ones are indexed in the time in which all are searched
+_SCANNED = 0.6  # of all rows: fewer new ones are indexed in the time in which all are searched
 _TASK_CHARS = 400  # of a call, and of what was said with it, by which its result is found
 
 _LONGEST = 400  # characters of a message that is taken apart: a longer one tells something too
