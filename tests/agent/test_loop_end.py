@@ -12,6 +12,7 @@ from sightline.agent.events import ToolStarted
 from sightline.agent.models import Price, Reply, Request, TextDelta
 from sightline.agent.tools import Tool
 from sightline.errors import Conflict, StoreError
+from sightline.plan import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, ScriptedModel, Ticking, calling, reply_of
 from sightline.values.items import Kind, ToolDefinition, plain_text
@@ -284,3 +285,21 @@ def test_a_light_model_that_is_only_named_is_warned_of(locale: str, said: str) -
     light = ScriptedModel([])
     assert not Agent(session(strategy="summary", config=config), ScriptedModel([]), light=light).warnings
     assert not Agent(session(strategy="summary"), ScriptedModel([])).warnings
+
+
+def test_a_closed_agent_asks_for_no_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread may only then come to ask: a connection that was opened for it would stay open."""
+    made, begun = session(), list[Any]()
+    model = Ending(["A summary."])
+    monkeypatch.setattr(type(made.summaries), "in_background", lambda _, ask: begun.append(ask) or True)
+
+    async def close_first() -> None:
+        agent = Agent(made, model)
+        assert agent.compact_in_background()
+        await agent.close()
+        payload = await asyncio.to_thread(made.compose, Budget(8_000))
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.to_thread(begun[0], payload)
+
+    asyncio.run(close_first())
+    assert model.asked == []

@@ -12,7 +12,7 @@ from sightline.agent.constraint_reader import ConstraintReader
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived, ToolFinished, ToolStarted
 from sightline.agent.extension import Extension
 from sightline.agent.extraction import Extraction
-from sightline.agent.light_model import LightModel, Summarizer
+from sightline.agent.light_model import BackgroundRequests, LightModel, Summarizer
 from sightline.agent.loop import Loop, run
 from sightline.agent.models import Model, Reply, TextDelta, full_reply
 from sightline.agent.models.errors import TransientFailure
@@ -93,7 +93,7 @@ class Agent:
         self._busy = asyncio.Lock()
         self._extension = extension or Extension()
         self._protocols: dict[str, CallProtocol] = {}  # those that were used
-        self._tasks: set[asyncio.Task[Any]] = set()  # that ask for a summary in the background
+        self._background = BackgroundRequests()  # for summaries
         self.loop: Loop = run  # the steps of a turn
         self._steps = {"context": self._context, "model": self._model, "tools": self._tools, "answer": self._answer}
 
@@ -356,7 +356,9 @@ class Agent:
     def _summarizer(self) -> Summarizer:
         calls = self._calls
         budget = calls.summary_budget(self.budget)
-        return Summarizer(self.session, self._light, budget, self._count_summary, calls.summary_payload, self._tasks)
+        return Summarizer(
+            self.session, self._light, budget, self._count_summary, calls.summary_payload, self._background
+        )
 
     async def finish(self) -> None:
         """Wait for the extraction that is going on, at most some seconds. What it leaves unread stays in the prompt."""
@@ -368,10 +370,8 @@ class Agent:
         A summary that is being made in the background is given up.
         """
         await self.finish()
-        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        background, self._background = self._background, BackgroundRequests()
+        await background.close()
         for model in (self._light,) if keep_model else (self._light, self.model):
             await model.close()
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import warnings
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
+from functools import partial
 from typing import Any, NamedTuple
 
 from sightline.agent.models import Model, ModelInfo, Reply, Request, RetryScheduled, TextDelta, full_reply
@@ -63,6 +64,34 @@ class LightModel:
                 await light.close()
 
 
+class BackgroundRequests:
+    """What threads ask the model for. Whatever they ask for after `close` is cancelled at once."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
+
+    async def run(self, ask: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> dict[str, Any]:
+        """Ask, unless these are closed, and return the answer."""
+        task = asyncio.current_task()
+        assert task is not None
+        if self._is_closed:  # a connection that is opened now would stay open
+            raise asyncio.CancelledError
+        self._tasks.add(task)
+        try:
+            return await ask()
+        finally:
+            self._tasks.discard(task)
+
+    async def close(self) -> None:
+        """Cancel those of this event loop and wait for their ends."""
+        self._is_closed = True
+        tasks = [task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Summarizer(NamedTuple):
     """Summarises a session for a token budget."""
 
@@ -71,7 +100,7 @@ class Summarizer(NamedTuple):
     budget: Budget
     on_reply: Callable[[Reply], None]  # called for each reply, also if its summary is not used
     write: Callable[[Payload], Payload]  # a request as the model gets it
-    tasks: set[asyncio.Task[Any]]  # that ask the model in the background
+    background: "BackgroundRequests"
 
     async def compact(self) -> Compacted:
         """See `Agent.compact`. The model writes first, because then a cancellation leaves everything as it was."""
@@ -101,21 +130,12 @@ class Summarizer(NamedTuple):
         self.on_reply(reply)
         return reply.raw
 
-    async def _answer_in_background(self, payload: Payload) -> dict[str, Any]:
-        task = asyncio.current_task()
-        assert task is not None
-        self.tasks.add(task)
-        try:
-            return await self._answer(payload)
-        finally:
-            self.tasks.discard(task)
-
     def begin(self) -> bool:
         """See `Agent.compact_in_background`. A thread summarises, and gets the model as a plain function."""
         running = asyncio.get_running_loop()
 
         def ask(payload: Payload) -> dict[str, Any]:
-            answer = self._answer_in_background(payload)
+            answer = self.background.run(partial(self._answer, payload))
             try:
                 return asyncio.run_coroutine_threadsafe(answer, running).result()
             except RuntimeError:  # the loop has ended meanwhile
