@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 WIRES = list(PATHS)
 OPEN_SESSIONS = 2 * 256  # of each of two providers
-THREADS = 8 + min(32, (os.cpu_count() or 1) + 4) + 8  # of sessions, of the event loop, others: pools fill as needed
+THREADS = 2 * min(32, (os.cpu_count() or 1) + 4) + 8  # those of sessions and of the event loop; pools fill as needed
 SAME = 16 * 1024 * 1024  # bytes: what the memory of a process may differ by although it keeps nothing
 
 
