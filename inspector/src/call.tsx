@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
+import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
 import { below, linkTo, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
@@ -107,6 +108,17 @@ function OneCall({ session, branch, asked, compare }: Asked) {
   );
 }
 
+/** Whether the provider says that it had nothing of this prompt in its cache, though calls had been made before. */
+function hadNoCache(call: CallRow): boolean {
+  return call.number > 1 && call.cached_from === "usage" && !call.cached;
+}
+
+/** What the log's agent took out of its prompt before this call, or what else the provider did not count. */
+function Missing({ call }: { call: CallRow }) {
+  const marks = call.marks.filter((mark) => mark.kind === "cleared");
+  return marks.length ? <p class="mark-words">{marksText({ ...call, marks })}</p> : null;
+}
+
 function CallHead({ page, session, branch, number, total, compare }: Props & { page: Answered }) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null });
@@ -170,6 +182,7 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
         </a>
       </div>
       <CallStats call={call} page={page} />
+      <Missing call={call} />
     </div>
   );
 }
@@ -181,7 +194,20 @@ function CallStats({ call, page }: { call: CallRow; page: Answered }) {
   return (
     <dl class="stats">
       <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
-      {call.reported !== null ? <Stat label={say("provider counted")} value={whole(call.reported)} /> : null}
+      {call.reported !== null ? (
+        <Stat
+          label={say("provider counted")}
+          value={whole(call.reported)}
+          note={call.reported < call.total ? say("counted fewer") : ""}
+        />
+      ) : null}
+      {call.cleared ? (
+        <Stat
+          label={say("cleared by agent")}
+          value={whole(call.cleared_tokens)}
+          note={say("cleared results", { count: whole(call.cleared) })}
+        />
+      ) : null}
       <Stat
         label={say("cached")}
         value={whole(call.cached)}
@@ -376,7 +402,7 @@ function Overview({ page, session, branch }: { page: Answered; session: string; 
           </div>
         </>
       ) : (
-        <p>{say("begins as before long")}</p>
+        <p>{say(hadNoCache(page.call) ? "begins as before cold" : "begins as before long")}</p>
       )}
     </div>
   );

@@ -1,11 +1,11 @@
 // What compactions hid, what the user laid down, what is pinned; and the commands that change it.
 import { useState } from "preact/hooks";
-import { post } from "./api";
+import { post, query } from "./api";
 import type { Place } from "./app";
 import { below, linkTo, useEvents, useLoad, type Loaded } from "./hooks";
-import { say } from "./phrases";
+import { language, say } from "./phrases";
 import { oneLine, short, visible, when, whole } from "./text";
-import type { CompactionFacts, Compactions, Constraints, ItemFacts, Pins } from "./types";
+import type { CompactionFacts, CompactionLoss, Compactions, Constraints, ItemFacts, Pins, ReportFacts } from "./types";
 import { ActionButton, Busy, Empty, Failure, Kind, Panel, Stat, Text } from "./ui";
 
 const LOST = ["constraints", "paths", "identifiers", "numbers", "errors"] as const;
@@ -14,9 +14,14 @@ export function ChangesView({ session, branch }: Place) {
   const compactions = useLoad<Compactions>(below(session, "/compactions", branch));
   const constraints = useLoad<Constraints>(below(session, "/constraints", branch));
   const pins = useLoad<Pins>(below(session, "/pins", branch));
-  const reload = () => [compactions, constraints, pins].forEach((each) => each.reload());
-  useEvents(session, ["compaction", "mark", "append"], reload);
   const list = compactions.data?.compactions ?? [];
+  const isMeasured = list.every((each) => each.loss);
+  const report = useLoad<ReportFacts>(
+    isMeasured ? null : below(session, `/report${query({ lang: language() })}`, branch),
+  );
+  const measured = report.data?.report.compactions ?? [];
+  const reload = () => [compactions, constraints, pins, report].forEach((each) => each.reload());
+  useEvents(session, ["compaction", "mark", "append"], reload);
   const holds = list.some((each) => each.state === "holds");
   const commands = (
     <div class="toolbar-inline">
@@ -45,9 +50,18 @@ export function ChangesView({ session, branch }: Place) {
             <p>{say("no compactions advice")}</p>
           </Empty>
         ) : null}
-        {[...list].reverse().map((each) => (
-          <OneCompaction key={each.boundary} compaction={each} session={session} branch={branch} />
-        ))}
+        {list
+          .map((each, index) => (
+            <OneCompaction
+              key={each.boundary}
+              compaction={each}
+              measured={measured.length === list.length ? measured[index] : undefined}
+              busy={report.busy}
+              session={session}
+              branch={branch}
+            />
+          ))
+          .reverse()}
       </Panel>
       <div class="sides even">
         <Panel title={say("pins")}>
@@ -120,14 +134,16 @@ function Pin({
 
 interface OneProps {
   compaction: CompactionFacts;
+  measured: CompactionLoss | undefined; // as the report counts it: that of a compaction which another program made
+  busy: boolean; // it is being counted
   session: string;
   branch: string;
 }
 
-function OneCompaction({ compaction, session, branch }: OneProps) {
+function OneCompaction({ compaction, measured, busy, session, branch }: OneProps) {
   const [open, setOpen] = useState(false);
-  const losses = LOST.filter((kind) => compaction.loss?.[kind]?.count);
   const state = compaction.state as "holds";
+  const before = compaction.pre_tokens || measured?.tokens;
   return (
     <article class="compaction">
       <header>
@@ -140,7 +156,7 @@ function OneCompaction({ compaction, session, branch }: OneProps) {
         </span>
       </header>
       <dl class="stats small">
-        <Stat label={say("before")} value={short(compaction.pre_tokens)} note={say("tokens")} />
+        <Stat label={say("before")} value={before ? short(before) : "–"} note={say("tokens")} />
         <Stat
           label={say("after")}
           value={compaction.post_tokens === null ? "–" : short(compaction.post_tokens)}
@@ -162,15 +178,35 @@ function OneCompaction({ compaction, session, branch }: OneProps) {
         />
       </dl>
       <h4>{say("not visible")}</h4>
+      {!compaction.loss && !measured && busy ? <Busy /> : <Losses compaction={compaction} measured={measured} />}
+      <button class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {open ? say("hide summary") : say("show summary")}
+      </button>
+      {open ? <Text text={compaction.text} /> : null}
+    </article>
+  );
+}
+
+/** What a compaction hid: by the log, which names it, else as the report counts it. */
+function Losses({ compaction, measured }: Pick<OneProps, "compaction" | "measured">) {
+  const { loss } = compaction;
+  const losses = LOST.map((kind) => ({
+    kind,
+    count: loss ? (loss[kind]?.count ?? 0) : (measured?.[kind] ?? 0),
+    named: loss ? (loss[kind]?.named ?? []) : kind === "constraints" ? (measured?.named ?? []) : [],
+  })).filter((each) => each.count);
+  const nothing = loss || measured ? say("nothing lost") : say("loss unknown");
+  return (
+    <>
       {losses.length ? (
         <dl class="losses">
-          {losses.map((kind) => (
+          {losses.map(({ kind, count, named }) => (
             <div key={kind}>
               <dt>
-                {say(`lost ${kind}`)} <b>{whole(compaction.loss![kind]!.count)}</b>
+                {say(`lost ${kind}`)} <b>{whole(count)}</b>
               </dt>
               <dd>
-                {(compaction.loss![kind]!.named ?? []).map((name, index) => (
+                {named.map((name, index) => (
                   <code key={index}>{oneLine(name, 160)}</code>
                 ))}
               </dd>
@@ -178,12 +214,11 @@ function OneCompaction({ compaction, session, branch }: OneProps) {
           ))}
         </dl>
       ) : (
-        <p class="muted">{compaction.loss ? say("nothing lost") : say("loss unknown")}</p>
+        <p class="muted">{nothing}</p>
       )}
-      <button class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
-        {open ? say("hide summary") : say("show summary")}
-      </button>
-      {open ? <Text text={compaction.text} /> : null}
-    </article>
+      {measured?.needed ? (
+        <p>{say("needed later", { count: whole(measured.needed), tokens: whole(measured.needed_tokens) })}</p>
+      ) : null}
+    </>
   );
 }

@@ -5,13 +5,14 @@ import { FADED, KINDS, LEVELS } from "./kinds";
 import { kindName, levelName, reasonText, say } from "./phrases";
 import { dollars, oneLine, short, whole } from "./text";
 import { colour } from "./theme";
-import type { CallRow } from "./types";
+import type { CallRow, Mark } from "./types";
 
-export const GLYPHS = { sweep: "▼", prefix: "▲", compaction: "◆", branch: "●", error: "■" } as const;
+export const GLYPHS = { sweep: "▼", prefix: "▲", compaction: "◆", cleared: "▽", branch: "●", error: "■" } as const;
 const SYMBOLS = {
   sweep: "triangle",
   prefix: "triangle",
   compaction: "diamond",
+  cleared: "arrow",
   branch: "circle",
   error: "rect",
 } as const;
@@ -32,9 +33,13 @@ export function levelsText(call: CallRow, kind: string): string {
 
 /** The marks of a call in words. */
 export function marksText(call: CallRow): string {
-  return call.marks
-    .map((mark) => say(`mark ${mark.kind}`, { reason: reasonText(mark.reason), count: whole(mark.count) }))
-    .join("; ");
+  return call.marks.map(markText).join("; ");
+}
+
+function markText(mark: Mark): string {
+  const values = { reason: reasonText(mark.reason), count: whole(mark.count), tokens: whole(mark.tokens) };
+  if (mark.kind !== "cleared" || mark.reason === "counted") return say(`mark ${mark.kind}`, values);
+  return say(mark.reason === "logged" ? "mark cleared logged" : "mark cleared unexplained", values);
 }
 
 /** The chart: stacked bars, the cached part hatched over them, the budget, the marks. */
@@ -97,7 +102,7 @@ export function contextChart(calls: CallRow[], kinds: string[]): EChartsCoreOpti
       value: [index, call.total + missing(call)],
       symbol: SYMBOLS[mark.kind],
       symbolOffset: [0, -10 - 11 * place],
-      symbolRotate: mark.kind === "sweep" ? 180 : 0,
+      symbolRotate: mark.kind === "sweep" || mark.kind === "cleared" ? 180 : 0,
       itemStyle: { color: colour(`mark-${mark.kind}`) },
     })),
   );

@@ -143,6 +143,8 @@ export interface CallRow {
   usage: Usage | null;
   reason: string;
   marks: Mark[];
+  cleared: number;
+  cleared_tokens: number;
 }
 
 /** Where a call first differs from another, and what had to be paid again because of that. */
@@ -471,10 +473,11 @@ export interface Lost {
 
 /** Something that happened at a call. */
 export interface Mark {
-  kind: "branch" | "compaction" | "error" | "prefix" | "sweep";
+  kind: "branch" | "cleared" | "compaction" | "error" | "prefix" | "sweep";
   reason: string;
   item: string;
   count: number;
+  tokens: number;
 }
 
 /** What the user says. */

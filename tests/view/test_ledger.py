@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from log_samples import CLAUDE, CODEX, as_file
+from test_cleared_results import page_tokens, reading
 
 from sightline import Budget, Session, samples
 from sightline.adapters.mcp_memory import SessionMemory
@@ -185,6 +186,15 @@ def test_all_views_of_a_session_that_was_compacted_agree(tmp_path: Path) -> None
             session.reply(f"part_{turn % 5}.py defines 110 steps.")
         assert compactions(session)[0].loss is not None
         views_agree(session)
+
+
+def test_all_views_of_a_log_whose_agent_cleared_results_agree() -> None:
+    size = page_tokens(reading(1))
+    session = reading(12, less={7: 2 * size, 10: 4 * size})
+    assert [row.cleared for row in call_rows(session, 0, 100)[0]][-1] == 4
+    _tokens_agree(session)
+    _calls_agree(session)
+    _rereads_agree(session)
 
 
 def test_the_chats_meter_agrees_with_the_calls_that_it_makes(tmp_path: Path) -> None:

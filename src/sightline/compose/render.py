@@ -103,7 +103,7 @@ def render(reader: Reader, plan: Plan, layout: Layout, inputs: ComposeInputs, ba
         leading = sum(map(_is_system, messages)) if layout.system_first else len(system)
         count = leading if layout.system_first or layout.order[0] == "system" else 0
         first, body = tuple(messages[:count]), PrefixList(messages[count:])
-        chain = PrefixList(list(_hash_chain(digest(b"", _encode((first, inputs.tools))), body)))
+        chain = PrefixList(list(hash_chain(digest(b"", _encode((first, inputs.tools))), body)))
     tail = tuple(_window(inputs, row, reader) for row in inputs.window_rows) if layout.windows == "tail" else ()
     end = digest(chain[-1], _encode(tail)) if tail else chain[-1]
     return Payload(
@@ -256,15 +256,16 @@ def _extend(
         for message in unit_messages(reader, plan, unit, tools, continues=continues)
     ]
     if same == len(base.plan) and plan.extends(base.plan):
-        return base.body.grown(more), base.chain.grown(list(_hash_chain(base.chain[-1], more))[1:])
+        return base.body.grown(more), base.chain.grown(list(hash_chain(base.chain[-1], more))[1:])
     kept = (
         bool(plan.preface) + bool(plan.marker) + sum(messages_of(reader.timeline, unit) for unit in plan.after(0, same))
     )
-    links = _hash_chain(base.chain[kept], more)
+    links = hash_chain(base.chain[kept], more)
     return base.body.branch(kept, more), PrefixList([*base.chain[:kept], *links])
 
 
-def _hash_chain(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
+def hash_chain(start: bytes, messages: Sequence[Message]) -> Iterator[bytes]:
+    """Yield the link that the messages follow, and one for each of them."""
     yield start
     for message in messages:
         start = digest(start, _encode((message.role, message.parts, message.merge_into_previous)))

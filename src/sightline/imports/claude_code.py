@@ -13,7 +13,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.imports.claude_tree import LINKED, Tree
-from sightline.imports.conversation import Compaction, Line, Step, Turn, Use, summed
+from sightline.imports.conversation import ClearedResults, Compaction, Line, Step, Turn, Use, summed
 from sightline.imports.harness_text import divided
 from sightline.imports.recorded_log import RecordedLog
 from sightline.values.items import Message, Role, Text, Usage
@@ -101,6 +101,8 @@ class _Assembly:
         self._first: dict[str, Any] = {}  # its first line
         self._after: list[Turn] = []  # results and attachments that follow it
         self._boundary: dict[str, Any] | None = None  # a compaction whose summary has not come yet
+        self._cleared: set[str] = set()  # calls whose results were taken out of the prompt
+        self._edited = self._edited_before = 0  # results that the provider took out of this prompt, and of the last
 
     def add(self, line: Line, value: Any, *, is_active: bool) -> Iterator[Step]:
         """Add a line; `is_active`: it belongs to the conversation. Yield the steps that end before it."""
@@ -112,6 +114,7 @@ class _Assembly:
                     self._first = value
                 use = Use.MESSAGE
                 self._blocks += [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+                self._edited = max(self._edited, _edited_results(message))
             case {"type": "user", "isCompactSummary": True, "message": {"content": content}}:
                 yield from self.end(keep_boundary=True)
                 yield self._compacted(line, value, content)
@@ -130,6 +133,10 @@ class _Assembly:
             case {"type": "system", "subtype": "compact_boundary"}:
                 yield from self.end()
                 self._boundary = value
+            case {"type": "system", "subtype": "microcompact_boundary", "microcompactMetadata": {} as facts}:
+                yield from self.end(keep_boundary=True)
+                calls = facts.get("compactedToolIds")
+                self._cleared.update(filter(_is_text, calls if isinstance(calls, list) else ()))
             case _:
                 if len(self._lines) >= _MOST_LINES and not self._first and not self._after:
                     yield from self.end(keep_boundary=True)
@@ -139,10 +146,19 @@ class _Assembly:
         """Yield the step of the lines so far."""
         turns = [*self._answer(), *self._after]
         if self._lines:
-            yield Step(tuple(self._lines), tuple(turns))
+            yield Step(tuple(self._lines), tuple(turns), cleared=self._cleared_now())
         self._lines, self._blocks, self._after, self._first = [], [], [], {}
         if not keep_boundary:
             self._boundary = None
+
+    def _cleared_now(self) -> ClearedResults | None:
+        """Return what was taken out of the prompt of these lines, and not of the one before."""
+        cleared, edited = frozenset(self._cleared), self._edited
+        if self._first:
+            edited = 0 if edited == self._edited_before else edited
+            self._edited_before = self._edited
+        self._cleared, self._edited = set(), 0
+        return ClearedResults(cleared, edited) if cleared or edited else None
 
     def _message_id(self) -> Any:
         return self._first["message"].get("id")
@@ -181,6 +197,20 @@ class _Assembly:
         step = Step(lines, (), compaction if text.strip() else None)
         self._lines, self._boundary = [], None
         return step
+
+
+def _edited_results(message: dict[str, Any]) -> int:
+    """Return of how many results the provider says that it has taken them out of the prompt of this answer."""
+    match message:
+        case {"context_management": {"applied_edits": [*edits]}}:
+            counts = (edit.get("cleared_tool_uses") for edit in edits if isinstance(edit, dict))
+            return max((count for count in counts if type(count) is int), default=0)
+        case _:
+            return 0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _use_of(value: Any) -> Use:

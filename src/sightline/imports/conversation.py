@@ -66,12 +66,20 @@ class Compaction(Struct, frozen=True, kw_only=True):
     timestamp: str = ""
 
 
+class ClearedResults(Struct, frozen=True):
+    """Results that the recording program, or its provider, had taken out of the prompt before a step's turns."""
+
+    calls: frozenset[str] = frozenset()  # the ids of their calls
+    oldest: int = 0  # or so many of the oldest
+
+
 class Step(Struct, frozen=True):
     """Lines that follow each other, and what they add to the conversation: nothing, turns, or a compaction."""
 
     lines: tuple[Line, ...]
     turns: tuple[Turn, ...] = ()
     compaction: Compaction | None = None
+    cleared: ClearedResults | None = None
 
 
 class Conversation(Protocol):

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 
 from sightline import wire
 from sightline.errors import BadInput, SessionNotFound
-from sightline.imports.conversation import Compaction, Conversation, Step, Turn, Use, check_speaks
+from sightline.imports.conversation import ClearedResults, Compaction, Conversation, Step, Turn, Use, check_speaks
 from sightline.imports.originals import ImportNote, SourceNote, StepTexts, import_notes
-from sightline.log import LABELLED, Journal, entries
-from sightline.log.annotations import CompactNote, ToolsNote
+from sightline.log import AGENT, LABELLED, Journal, entries
+from sightline.log.annotations import CLEARED, CompactNote, PinNote, ToolsNote
 from sightline.log.entries import CompactMetadata, Entry
 from sightline.log.stores import Stores, as_placed
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.session.journal_file import begin_journal, resume_with
 from sightline.values.clock import milliseconds, wall_clock
-from sightline.values.items import Result, Role, Text, Usage
+from sightline.values.items import Kind, Result, Role, Text, Usage
 from sightline.values.phrases import say
 from sightline.values.settings import Settings
 
@@ -191,7 +191,7 @@ class _Writer:
             self._write_tools()
         after = self._rejoin() if self._done else 0
         for step in self._conversation.steps(after):
-            if step.compaction is not None:
+            if step.compaction is not None or step.cleared is not None:
                 self._flush()  # so that the rows before it are known
             self._steps.append(step)
             self._size += sum(len(line.data) for line in step.lines)
@@ -216,6 +216,8 @@ class _Writer:
         made = iter(self._entries(turns))
         drafts: list[Entry] = []
         for step in self._steps:
+            if step.cleared is not None:
+                drafts += self._cleared(step.cleared)
             own = [next(made) for _ in step.turns]
             if step.compaction is not None:
                 own += self._compaction(step.compaction)
@@ -267,6 +269,17 @@ class _Writer:
             git_branch=turn.git_branch or draft.git_branch,
             flags=draft.flags | (LABELLED if labelled else 0),
         )
+
+    def _cleared(self, cleared: ClearedResults) -> Iterator[Entry]:
+        """Yield a mark for each result that the log's agent took out, or its provider, and that has none."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        begin = max((timeline.unit_row[each.last] + 1 for each in timeline.compactions), default=0)
+        rows = [row for row in self._rows_so_far() if row >= begin and timeline.kind[row] == Kind.RESULT]
+        marked = {mark.row for mark in timeline.marks if mark.what == CLEARED}
+        for place, row in enumerate(rows):
+            results = (part for part in reader.item(row).parts if isinstance(part, Result))
+            if row not in marked and (place < cleared.oldest or any(part.id in cleared.calls for part in results)):
+                yield self._journal.drafts.annotation(entries.PIN, PinNote(timeline.id(row), CLEARED, AGENT))
 
     def _compaction(self, compaction: Compaction) -> list[Entry]:
         metadata = CompactMetadata(compaction.trigger, compaction.pre_tokens, compaction.post_tokens)

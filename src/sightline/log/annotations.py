@@ -49,6 +49,11 @@ LOWERING = frozenset(("collapse", "summary", "out"))
 """What a mark may say that shows less of an item."""
 
 
+CLEARED = "cleared"
+"""What a mark says of a result that an agent took out of its own prompt. It tells of that agent's calls, and asks for
+nothing."""
+
+
 class PinNote(Struct, omit_defaults=True):
     """An item was pinned ("pin"), unpinned, or is to be shown at another level from the next sweep on.
 

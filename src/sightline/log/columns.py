@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from sightline.errors import BadInput
-from sightline.log.annotations import FoundQuote
+from sightline.log.annotations import CLEARED, FoundQuote
 from sightline.log.stores import Span
 from sightline.values.escape import plain_name, without_hidden
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
@@ -495,8 +495,8 @@ class Timeline(State, eq=False):
         return NONE if note is None else note.at
 
     def marked(self, path: Path) -> dict[int, Mark]:
-        """Row → its last mark on a path."""
-        return {mark.row: mark for mark in self.marks if path.knows(mark)}
+        """Row → its last mark on a path, of those that ask for something."""
+        return {mark.row: mark for mark in self.marks if mark.what != CLEARED and path.knows(mark)}
 
     def compacted(self, path: Path, within: Path | None = None) -> list[Compaction]:
         """The compactions in force on a path: not undone and not covered by another; of equal ones the last.

@@ -11,7 +11,7 @@ from sightline.log import NONE
 from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Message, Role, plain_text
 from sightline.view.call_payloads import call_payload, find_call, uncomposed_plan
-from sightline.view.call_values import Change, ChangedLine, ContentLine
+from sightline.view.call_values import HIDDEN, Change, ChangedLine, ContentLine
 from sightline.view.model_calls import call_index
 from sightline.view.tool_calls import subject_at, tool_calls
 from sightline.wire.payload import Payload
@@ -36,7 +36,9 @@ class CallContents:
                 self.lines, self.total = [*self._sent_lines()], self.payload.tokens
             else:
                 self._plan, self._inputs = uncomposed_plan(self._journal, self.call)
-                self.lines, self.total = [*self._logged_lines()], self._plan.tokens
+                self._cleared = self._index.clearings.rows_at(number)
+                self.lines = [*self._logged_lines()]
+                self.total = sum(line.framed for line in self.lines)
 
     @cached_property
     def payload(self) -> Payload:
@@ -54,14 +56,18 @@ class CallContents:
         if (row := self.row(line)) is None:
             return line.text
         reader = self._journal.reader
-        lod = Lod[line.level.upper()]
+        lod = Lod.FULL if line.level == HIDDEN else Lod[line.level.upper()]
         with self._session._lock:
             return reader.text(row) if lod is Lod.FULL else reader.rendition(row, lod)
 
     def parts(self, line: ContentLine) -> list[tuple[str, int]]:
         """Return the kinds of what a line says, each with its tokens. The line's own kind is the last."""
         row = self.row(line)
-        return [(line.kind, line.framed)] if row is None else self._ledger.parts(row, Lod[line.level.upper()])
+        return (
+            [(line.kind, line.framed)]
+            if row is None or line.level == HIDDEN
+            else self._ledger.parts(row, Lod[line.level.upper()])
+        )
 
     def row(self, line: ContentLine) -> int | None:
         """Return the row of a line's item in the log; None for a window, and for a text of the engine."""
@@ -96,7 +102,8 @@ class CallContents:
         if self.is_composed or before.is_composed or before.call.number > self.call.number:
             return False
         between = self._index.sums[before.call.number : self.call.number]
-        return before._inputs == self._inputs and not any(sums.compactions for sums in between)
+        is_same = before._inputs == self._inputs and before._cleared.keys() == self._cleared.keys()
+        return is_same and not any(sums.compactions for sums in between)
 
     def _logged_lines(self) -> Iterator[ContentLine]:
         """Yield the lines of a call that was not composed, in the order in which its messages stand."""
@@ -107,7 +114,10 @@ class CallContents:
         for unit in sorted(plan, key=lambda unit: (stands.get(unit, unit), unit not in stands)):
             for row in timeline.rows_of(unit):
                 block += timeline.kind[row] != Kind.CALL
-                yield self._row_line(row, block)
+                line = self._row_line(row, block)
+                if row in self._cleared:
+                    line = replace(line, level=HIDDEN, tokens=0, framed=0, why=f"cleared: {self._cleared[row].reason}")
+                yield line
 
     def _sent_lines(self) -> Iterator[ContentLine]:
         payload, reader = self.payload, self._journal.reader

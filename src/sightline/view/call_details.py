@@ -96,6 +96,8 @@ def _change(
         return None
     writes = row.usage is None or bool(row.usage.written_tokens)
     relative, money = new_prices(profile(session.settings.profile), price, writes=writes)
+    if row.usage is not None:  # the provider says how much of it all was not in its cache
+        change = replace(change, lost_tokens=min(change.lost_tokens, row.usage.input_tokens - row.usage.cached_tokens))
     return replace(
         change,
         reason=row.reason or (BEGAN if other.is_composed and not one.is_composed else ""),

@@ -3,7 +3,7 @@
 Each function holds the session's lock while it reads, and writes nothing to the log.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sightline.compose import ComposeInputs, layout
 from sightline.compose.inputs import units_to_weigh
 from sightline.compose.receipts import as_sent, last_budget, sent_plan
-from sightline.compose.render import render
+from sightline.compose.render import hash_chain, render
 from sightline.errors import BadInput, SessionClosed
 from sightline.log import NONE, Journal
 from sightline.log.annotations import NO_TOOLS, ReceiptNote, ToolsNote
@@ -22,12 +22,13 @@ from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Ti
 from sightline.plan import SETTINGS_CHANGED, Budget, Hooks, Plan, Planner, View, body_units
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
-from sightline.values.items import Kind
+from sightline.values.items import Kind, Message, Result, Text
 from sightline.values.settings import Settings
 from sightline.view.model_calls import CallIndex, ModelCall, call_index, compactions_at
-from sightline.wire.payload import Payload
+from sightline.wire.payload import Payload, PrefixList
 
 _NO_LIMIT = 1 << 62
+_GONE = Text("[cleared]")
 
 
 class UnknownCallNumber(BadInput):
@@ -46,7 +47,10 @@ def call_payload(session: Session, number: int) -> Payload:
     with session._lock:
         journal, index = session.log, call_index(session)
         call = find_call(index, number)
-        return _composed(journal, index, call) if call.receipt != NONE else _uncomposed(journal, call)
+        if call.receipt != NONE:
+            return _composed(journal, index, call)
+        cleared = index.clearings.rows_at(number)
+        return _without(_uncomposed(journal, call), {journal.timeline.id(row) for row in cleared})
 
 
 def find_call(index: CallIndex, number: int) -> ModelCall:
@@ -98,6 +102,20 @@ def _uncomposed(journal: Journal, call: ModelCall) -> Payload:
     plan, inputs = uncomposed_plan(journal, call)
     settings = journal.reader.in_force(journal.timeline.settings, journal.path, Settings, call.offset)
     return render(journal.reader, plan, layout((settings or journal.settings).layout), inputs)
+
+
+def _without(payload: Payload, cleared: Collection[str]) -> Payload:
+    """Return a payload with a word in the place of these results."""
+    if not cleared:
+        return payload
+    body = PrefixList([_emptied(message) if message.id in cleared else message for message in payload.body])
+    chain = PrefixList([*hash_chain(payload.chain[0], body)])
+    return replace(payload, body=body, chain=chain, hash=chain[-1].hex())
+
+
+def _emptied(message: Message) -> Message:
+    parts = (replace(part, parts=(_GONE,)) if isinstance(part, Result) else part for part in message.parts)
+    return replace(message, parts=tuple(parts))
 
 
 def uncomposed_plan(journal: Journal, call: ModelCall) -> tuple[Plan, ComposeInputs]:

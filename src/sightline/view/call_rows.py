@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sightline.compose.receipts import shown_units, unchanged_at
 from sightline.log import NONE, Journal, branch_label
-from sightline.log.annotations import NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
+from sightline.log.annotations import CLEARED, NO_TOOLS, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
 from sightline.plan import Budget, body_units
 from sightline.providers.catalog import price_of as known_price
@@ -17,12 +17,11 @@ from sightline.values.clock import milliseconds
 from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost, input_cost
 from sightline.view.call_payloads import receipt_entry, since_sweep
-from sightline.view.call_values import CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
+from sightline.view.call_values import HIDDEN, CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
 from sightline.view.costs import PriceOf, likely_usage, money_of
 from sightline.view.ledger import KINDS, CallSums
 from sightline.view.model_calls import CallIndex, ModelCall, call_index
 
-HIDDEN = "hidden"
 BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
 _LOOKED_BACK = 500  # calls, for how large the windows of their models are
 _OUTPUT = 8_000  # tokens of a window for the answer, where nothing says how many
@@ -179,7 +178,7 @@ class _Rows:
         )
         price, output = self._price_of(model), self._output(call) if usage is None else usage.output_tokens
         used = likely_usage(usage, total, output, cached)
-        is_reported = usage is not None
+        is_reported, cleared = usage is not None, self._index.clearings.sum_at(call.number)
         row = CallRow(
             number=call.number,
             reply=None if call.reply == NONE else journal.timeline.id(call.reply),
@@ -201,13 +200,16 @@ class _Rows:
             usage=usage,
             reason=self._reason(call, note, sums),
             marks=[*self._marks(call, note, sums)],
+            cleared=cleared.results,
+            cleared_tokens=cleared.tokens,
         )
         return _Made(row, note)
 
     def _reason(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> str:
         """Return why the prompt prefix changed. A receipt knows only the calls that were composed."""
         if note is None:
-            return "compaction" if sums.compactions else ""
+            is_cleared = self._index.clearings.begun_at(call.number)
+            return "compaction" if sums.compactions else CLEARED if is_cleared else ""
         if note.reason or call.number == 1:
             return note.reason
         earlier = self._index.calls[call.number - 2]
@@ -310,6 +312,9 @@ class _Rows:
             covered = range(timeline.unit_row[compaction.first], timeline.unit_row[compaction.last] + 1)
             messages = sum(timeline.kind[row] != Kind.CALL for row in covered)
             yield Mark("compaction", "undone" if undone else "", first, messages)
+        for clearing in self._index.clearings.begun_at(call.number):
+            item = timeline.id(clearing.rows[-1]) if clearing.rows else ""
+            yield Mark("cleared", clearing.reason, item, len(clearing.rows), clearing.tokens)
         first_row = self._index.calls[call.number - 2].rows if call.number > 1 else 0
         for row, name in self._branches:
             if first_row <= row < call.rows or (row < 0 and call.number == 1):

@@ -6,7 +6,10 @@ from msgspec import Struct
 
 from sightline.values.items import Usage
 
-MarkKind = Literal["sweep", "prefix", "compaction", "branch", "error"]
+MarkKind = Literal["sweep", "prefix", "compaction", "cleared", "branch", "error"]
+
+HIDDEN = "hidden"
+"""The level of what was not shown."""
 
 Tokens = dict[str, dict[str, int]]
 """By kind and level."""
@@ -19,6 +22,7 @@ class Mark(Struct, frozen=True):
     reason: str = ""
     item: str = ""
     count: int = 0
+    tokens: int = 0
 
 
 class CallRow(Struct, frozen=True):
@@ -28,7 +32,8 @@ class CallRow(Struct, frozen=True):
     reply: str | None  # the item of its answer
     timestamp: str
     model: str
-    composed: bool  # by Sightline; if not, the context is all before the reply, after the last compaction
+    composed: bool  # by Sightline; if not, the context is all before the reply, after the last compaction, but for
+    # `cleared` results with so many tokens, which the agent took out by itself
     tokens: Tokens
     total: int
     limit: int | None
@@ -44,6 +49,8 @@ class CallRow(Struct, frozen=True):
     usage: Usage | None
     reason: str  # why the prompt prefix changed; empty: it did not
     marks: list[Mark]
+    cleared: int = 0
+    cleared_tokens: int = 0
 
 
 class TimelinePage(Struct, frozen=True):
@@ -125,7 +132,8 @@ class Change(Struct, frozen=True):
     before: str  # what stands there in the one and in the other
     after: str
     kept_tokens: int  # before it, which both have
-    lost_tokens: int  # of the first payload after it, at most those of the second: no more can be paid again
+    lost_tokens: int  # of the first payload after it, at most those of the second, and what no cache had: no more can
+    # be paid again
     reason: str = ""
     relative_cost: float = 0.0
     cost: float | None = None

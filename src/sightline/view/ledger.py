@@ -7,7 +7,7 @@ by `line_tokens`. A report, which the MCP server tells too, is also of logs that
 in `costs`, files that were read again in `file_reads`, and what a compaction hid in `compaction.loss`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -81,6 +81,7 @@ class Ledger:
         self._shown, self._said = [0] * len(KINDS), [0] * len(KINDS)
         self._head = 0  # tokens of the system prompt in force
         self._hidden: set[int] = set()  # rows that are not shown
+        self._cleared: set[int] = set()  # of them, those that the agent itself took out
         self._row = self._failed = 0
         self._in_force: dict[int, Compaction] = {}
         self._known = (0, 0)  # compactions and undone ones that were looked at
@@ -96,6 +97,31 @@ class Ledger:
         in_context[_SYSTEM] += self._head
         said[_SYSTEM] += self._head
         return CallSums(tuple(in_context), tuple(said), changed, self._failed - failed)
+
+    @property
+    def rows(self) -> int:
+        """Of how many rows the sums are."""
+        return self._row
+
+    def shows(self, row: int) -> bool:
+        """Whether a row is shown, as far as was added up."""
+        return row < self._row and row not in self._hidden
+
+    def clear(self, rows: Iterable[int]) -> None:
+        """Show these results no more from here on: the agent has taken them out of its prompt."""
+        self._cleared.update(rows)
+        self._refresh([*rows])
+
+    def put_back(self, rows: Iterable[int]) -> None:
+        """Show results again that `clear` took out."""
+        self._cleared.difference_update(rows)
+        self._refresh([*rows])
+
+    def as_it_is(self, sums: CallSums) -> CallSums:
+        """Return these sums with what is shown now."""
+        in_context = list(self._shown)
+        in_context[_SYSTEM] += self._head
+        return sums._replace(shown=tuple(in_context))
 
     def _add_rows(self, end: int) -> None:
         timeline, first = self._timeline, self._row
@@ -174,7 +200,7 @@ class Ledger:
             if not path.holds(timeline.branch[row], row):
                 continue
             covered = any(compaction.first <= unit <= compaction.last for compaction in self._in_force.values())
-            hidden = covered or (kind == Kind.SUMMARY and unit not in summaries)
+            hidden = covered or row in self._cleared or (kind == Kind.SUMMARY and unit not in summaries)
             if hidden and row not in self._hidden:
                 self._hidden.add(row)
                 self._put(row, -1)

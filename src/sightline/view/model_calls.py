@@ -13,7 +13,10 @@ from weakref import WeakKeyDictionary
 from sightline.log import NONE, Compaction, Journal, Path, Timeline
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.view.cleared_results import Clearings
 from sightline.view.ledger import CallSums, Ledger, compactions_in_force
+
+_READ_AT_ONCE = 512  # replies
 
 
 class ModelCall(NamedTuple):
@@ -36,6 +39,7 @@ class CallIndex:
         self.sums: list[CallSums] = []
         self._next_row = self._next_receipt = 0
         self.ledger = Ledger(journal)
+        self.clearings = Clearings(journal, self.ledger)
         self.windows: dict[str, int] = {}  # of models, as `call_rows` found them among so many calls
         self.windows_at = 0
         self._forgotten: list[CallSums] = []  # sums of unanswered calls: their marks move to the next call
@@ -53,7 +57,9 @@ class CallIndex:
         receipts = self._receipts()
         at = 0
         replies = list(_replies(timeline, path, self._next_row))
-        for row in replies:
+        for place, row in enumerate(replies):
+            if not place % _READ_AT_ONCE:
+                self.clearings.read(replies[place : place + _READ_AT_ONCE])
             mine: list[int] = []
             while at < len(receipts) and timeline.receipt_offset[receipts[at]] < timeline.offset[row]:
                 mine.append(receipts[at])
@@ -91,6 +97,10 @@ class CallIndex:
             rows, offset = reply, timeline.offset[reply]
         self.calls.append(ModelCall(len(self.calls) + 1, reply, receipt, rows, offset))
         sums = self.ledger.at(rows, offset)
+        if receipt != NONE:
+            self.clearings.begin_anew(len(self.calls))
+        elif reply != NONE:
+            sums = self.clearings.look_at(len(self.calls), reply, sums)
         if self._forgotten:
             made = tuple(at for forgotten in reversed(self._forgotten) for at in forgotten.compactions)
             failed = sums.failed + sum(forgotten.failed for forgotten in self._forgotten)

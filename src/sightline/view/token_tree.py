@@ -13,7 +13,7 @@ from sightline.log import FAILED, NONE, Journal, entries
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Result, plain_text
 from sightline.view.call_contents import CallContents
-from sightline.view.call_values import ContentLine
+from sightline.view.call_values import HIDDEN, ContentLine
 from sightline.view.file_reads import READS, FileReads
 from sightline.view.ledger import Ledger
 from sightline.view.model_calls import call_index
@@ -105,7 +105,7 @@ def _make_tree(session: Session, by: Sequence[str], number: int | None) -> Token
         leaves, faults = _all_leaves(call_index(session).ledger, journal, calls, again), len(session.items.faults)
     else:
         contents = CallContents(session, number)
-        lines = [(line, contents.row(line)) for line in contents.lines]
+        lines = [(line, contents.row(line)) for line in contents.lines if line.level != HIDDEN]
         rows = {row for _, row in lines}
         again &= rows
         leaves = [leaf for line, row in lines for leaf in _leaves(line, contents.parts(line), is_again=row in again)]

@@ -140,6 +140,16 @@ def test_each_economy_is_told_in_a_sentence(factor: float, sentence: str, row: s
     assert ("it does not pay for these sessions" in text) is (factor > 1.1)
 
 
+@pytest.mark.parametrize(("factor", "needed", "is_said"), [(1.2, 3, True), (1.2, 0, False), (0.4, 3, False)])
+def test_what_costs_more_and_keeps_more_is_said_with_both(factor: float, needed: int, is_said: bool) -> None:
+    """Where compactions removed what later answers used, the price of keeping it stands beside what it buys."""
+    made = with_thrifty(factor)
+    assert made.lost is not None
+    made = replace(made, lost=replace(made.lost, needed=needed, needed_tokens=700))
+    text = " ".join(forecast_notes(made, "en"))
+    assert ("it keeps more" in text and "answers ×3, 700 tokens" in text) is is_said
+
+
 @pytest.mark.parametrize("locale", ["en", "zh"])
 def test_what_a_provider_reported_has_no_part_in_the_comparison(locale: str) -> None:
     """With another measured cost every row, sentence and figure of the forecasts is the same; it is named beside."""

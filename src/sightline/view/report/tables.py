@@ -232,6 +232,9 @@ def forecast_notes(report: Report, locale: str) -> Iterator[str]:
     """Yield what each economy would have saved or cost, whether any pays, and how the forecasts are meant."""
     for forecast in report.forecasts:
         yield _verdict(forecast, locale)
+    dearer = [forecast for forecast in report.forecasts if forecast.change >= _LITTLE]
+    if dearer and report.lost is not None and report.lost.needed:
+        yield say("forecast keeps", locale, needed=report.lost.needed, tokens=report.lost.needed_tokens)
     if all(forecast.change > -_LITTLE for forecast in report.forecasts):
         yield say("forecast does not pay", locale)
     if all(session.is_reported and session.forecasts and not session.economy for session in report.sessions):
