@@ -126,3 +126,21 @@ def test_the_first_steps_are_in_both_languages() -> None:
     calls = re.compile(r"session\.\w+\(|sl\.\w+")
     first, same = (re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0] for text in (english, chinese))
     assert calls.findall(first) == calls.findall(same)
+
+
+def test_the_home_page_begins_as_the_readme() -> None:
+    """Its first words are the README's own, and what needs no code comes before what needs a program."""
+    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert home.startswith('# Sightline\n\n--8<-- "README.md:lead"\n')
+    places = [home.index(words) for words in ("pictures/where.svg", "`sightline wrap", "= sl.wrap(client)`")]
+    assert places == sorted(places)
+    assert places[1] < home.index("## In a program") < places[2]
+
+
+def test_every_picture_can_be_read_aloud() -> None:
+    """It has a text that says what it shows."""
+    images = [
+        alt for page in DOCS.rglob("*.md") for alt in re.findall(r"!\[(.*?)\]\(", page.read_text(encoding="utf-8"))
+    ]
+    assert len(images) > 5
+    assert [alt for alt in images if len(alt) < 20] == []
