@@ -60,7 +60,7 @@ def run(folder: Path, server: str, *command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow("agent.md", "reference/testing.md", "strategies.md")
+@pytest.mark.slow("agent.md", "reference/testing.md", "strategies.md", "tutorial.md")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """Each by itself, in a folder that has only what the page says to save; what the reference prints is printed."""
