@@ -2,19 +2,22 @@
 
     python tests/docs_page.py docs/session.md "names = 1  # what the page takes for granted"
 
-Each `python` block is a program of its own. What `pycon` blocks print is compared, top down in one Python. A line
-`--8<-- "file"` stands for that file.
+Each `python` block is a program of its own; a `text` block right below it is what it prints. What `pycon` blocks print
+is compared too, top down in one Python. A line `--8<-- "file"` stands for that file.
 """
 
 import doctest
 import re
 import shutil
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"^```python\n((?:(?!^```).)*)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SAVED_BLOCK = re.compile(r"^```python\n(.*?)^```\s+Save it as `(\w+\.py)`", re.MULTILINE | re.DOTALL)
 SAVED_FILE = re.compile(r"Save \[`\w+\.py`\]\(([\w./]+)\)")
 SNIPPET = re.compile(r'^--8<-- "([\w./]+)"$', re.MULTILINE)
@@ -28,6 +31,12 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 def _included(match: re.Match[str]) -> str:
     return (ROOT / match[1]).read_text(encoding="utf-8")
+
+
+def outputs(page: Path) -> dict[str, str]:
+    """What a page says that its programs print, by their text."""
+    text = page.read_text(encoding="utf-8")
+    return {SNIPPET.sub(_included, code): output for code, output in OUTPUT.findall(text)}
 
 
 def save(page: Path) -> None:
@@ -45,16 +54,27 @@ def main(page: str, given: str = "") -> int:
     save(Path(page))
     names: dict[str, Any] = {}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    promised, different = outputs(Path(page)), 0
     for number, (language, code) in enumerate(blocks(Path(page)), 1):
         name = f"{Path(page).name}, example {number}"
         if language == "python":
             program: dict[str, Any] = {"__name__": "page"}
             exec(given, program)
-            exec(compile(code, name, "exec"), program)
+            with redirect_stdout(StringIO()) as printed:
+                exec(compile(code, name, "exec"), program)
+            different += not _is_printed(promised.get(code), printed.getvalue(), name)
         else:
             runner.run(parser.get_doctest(code, names, name, page, 0), clear_globs=False)
             names |= runner.test.globs if runner.test else {}
-    return runner.failures
+    return runner.failures + different
+
+
+def _is_printed(promised: str | None, printed: str, name: str) -> bool:
+    """Whether a program prints what the page says, if it says that. An ellipsis stands for anything."""
+    if promised is None or doctest.OutputChecker().check_output(promised, printed, doctest.ELLIPSIS):
+        return True
+    print(f"{name} prints\n{printed}")
+    return False
 
 
 if __name__ == "__main__":

@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from stub import Stub, answer
 
+import docs_page
 from copied_process import COMPOSED, copier
-from docs_page import ROOT, blocks
+from docs_page import ROOT, blocks, outputs
 from postgres_server import running
 
 DOCS = ROOT / "docs"
@@ -23,8 +25,36 @@ ELSEWHERE = {
     "frameworks.md",
 }  # their frameworks have environments of their own: tests/adapters/test_frameworks.py, test_plain_frameworks.py
 PAGES = [page for page in sorted(DOCS.rglob("*.md")) if blocks(page) and page.name not in ELSEWHERE]
+CLAUDE_LOG: list[dict[str, object]] = [
+    {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Why is it red?"}},
+    {
+        "type": "assistant", "uuid": "b", "parentUuid": "a",
+        "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "The port is taken."}]},
+    },
+]  # fmt: skip
+COMPACTED_LOG: list[dict[str, object]] = [
+    *CLAUDE_LOG,
+    {
+        "type": "user", "uuid": "c", "parentUuid": "b",
+        "message": {"role": "user", "content": "Never stop the database."},
+    },
+    {"type": "system", "subtype": "compact_boundary", "uuid": "d", "parentUuid": None, "logicalParentUuid": "c"},
+    {
+        "type": "user", "uuid": "e", "parentUuid": "d", "isCompactSummary": True,
+        "message": {"role": "user", "content": "The port of the shop is taken."},
+    },
+    {"type": "user", "uuid": "f", "parentUuid": "e", "message": {"role": "user", "content": "By which program?"}},
+]  # fmt: skip
+
+
+def _lines(rows: list[dict[str, object]]) -> str:
+    """A log of Claude Code with these rows."""
+    return "".join(json.dumps({"sessionId": "s1", "isSidechain": False, **row}) + "\n" for row in rows)
+
+
 # What a page takes for granted, because another page or the text before it has shown it.
 GIVEN = {
+    "cookbook.md": f"open('claude.jsonl', 'w').write({_lines(COMPACTED_LOG)!r})",
     "cli.md": 'import io, sys; sys.stdin = io.StringIO(\'{"messages": [{"role": "user", "content": "Hi"}]}\')',
     "session.md": (
         "import sightline as sl; session = sl.Session(sl.MemoryStore())\n"
@@ -33,15 +63,9 @@ GIVEN = {
         "messages = [{'role': 'user', 'content': 'hello'}]"
     ),
 }
+SAID = "The harbour was calm, and two boats came in on most days. " * 8  # long enough for a summary
 WARM = [answer("", [("c1", "fahrenheit", {"celsius": 17})]), answer("It is 62.6 degrees.")]
 PORT = [answer("", [("c1", "port_of", {"service": "web"})]), answer("It listens on 8080.")]
-CLAUDE_LOG = [
-    {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "Why is it red?"}},
-    {
-        "type": "assistant", "uuid": "b", "parentUuid": "a",
-        "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "The port is taken."}]},
-    },
-]  # fmt: skip
 
 
 def environment(folder: Path, server: str) -> dict[str, str]:
@@ -60,20 +84,42 @@ def run(folder: Path, server: str, *command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow("agent.md", "reference/testing.md", "strategies.md")
+@pytest.mark.slow("agent.md", "cookbook.md", "reference/testing.md", "strategies.md", "tutorial.md")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """Each by itself, in a folder that has only what the page says to save; what the reference prints is printed."""
-    with Stub([answer("One two three")] * 3) as stub:
+    with Stub([answer(SAID)] * 4) as stub:
         run(tmp_path, stub.url, str(ROOT / "tests" / "docs_page.py"), str(page), _given(page.name))
 
 
 def _given(page: str) -> str:
-    """What a page takes for granted; that of PostgreSQL, a server of it."""
-    if page != "postgres.md":
+    """What a page takes for granted; those with PostgreSQL, a server of it."""
+    if page not in ("cookbook.md", "postgres.md"):
         return GIVEN.get(page, "")
     variables = {"PGHOST": str(running().folder), "PGUSER": "tests", "PGDATABASE": "postgres"}
-    return f"import os; os.environ.update({variables!r})"
+    return f"import os; os.environ.update({variables!r}); {GIVEN.get(page, '')}"
+
+
+def test_a_recipe_is_short() -> None:
+    """The cookbook has twelve, of at most fifteen lines of code each; all that print something say what."""
+    page = DOCS / "cookbook.md"
+    recipes = blocks(page)
+    assert len(recipes) == page.read_text(encoding="utf-8").count("\n## ") == 12
+    for _, code in recipes:
+        assert len([line for line in code.splitlines() if line]) <= 15, code
+    assert set(outputs(page)) == {code for _, code in recipes if "print(" in code}
+
+
+@pytest.mark.parametrize(("promised", "failures"), [("1 2", 0), ("1 ...", 0), ("2 1", 1)])
+def test_what_a_program_prints_is_compared(
+    promised: str, failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the text right below it, in which an ellipsis stands for anything."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nprint(1, 2)\n```\n\n```text\n{promised}\n```\n", encoding="utf-8")
+    assert docs_page.main(str(page)) == failures
 
 
 def test_pages_without_need_are_given_nothing() -> None:
@@ -109,7 +155,7 @@ def test_a_guide_is_a_whole_program(guide: str, script: list[object], printed: s
     (tmp_path / name).write_text(code, encoding="utf-8")
     log = tmp_path / ".claude" / "projects" / "log" / "s1.jsonl"  # where Claude Code has its own
     log.parent.mkdir(parents=True)
-    log.write_text("".join(json.dumps({"sessionId": "s1", "isSidechain": False, **each}) + "\n" for each in CLAUDE_LOG))
+    log.write_text(_lines(CLAUDE_LOG))
     said = re.findall(rf'python {name} (?:"([^"]+)"|(\S+))', text)
     words = [] if not said else [said[0][0] or str(log.parent)]
     with Stub(script) as stub:  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """The documentation site: it builds without a warning, has every public name, and needs nothing from elsewhere."""
 
+import json
 import os
 import re
 import subprocess
@@ -40,18 +41,21 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
-    """The pages of the site, built as `make docs` does."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site, built as `make docs` does."""
     folder = tmp_path_factory.mktemp("site").resolve()
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-5000:]
     assert "WARNING" not in done.stderr
-    index = (folder / "search" / "search_index.json").read_text(encoding="utf-8")  # read by a script of the site
-    assert "reference/errors.html#sightline.PinnedOverflow" in index
-    assert "files/src/" not in index
-    return {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> dict[Path, Page]:
+    """The pages of the site."""
+    return {path: Page(path.read_text(encoding="utf-8")) for path in built.rglob("*.html")}
 
 
 def public_names() -> Iterator[tuple[str, int]]:
@@ -92,6 +96,31 @@ def test_every_public_name_is_in_the_site(site: dict[Path, Page]) -> None:
     assert set(entries()) - ids == set()
 
 
+def test_the_search_finds_the_documentation_only(built: Path) -> None:
+    """Neither source files, nor the tables that commands write."""
+    index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))  # what its script reads
+    places = {entry["location"] for entry in index["docs"]}
+    pages = {place.partition("#")[0] for place in places}
+    assert "reference/errors.html#sightline.PinnedOverflow" in places
+    assert {"quality.html", "tutorial.html", "cookbook.html"} <= pages
+    assert pages & {"quality-tables.html", "gists.html", "origins/acceptance.html"} == set()
+    assert [page for page in pages if page.startswith("files/")] == []
+
+
+def test_programs_find_every_page_in_a_list(built: Path) -> None:
+    """llms.txt has the pages of the navigation in its order, each with the first paragraph that its readers see."""
+    text = (built / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# Sightline\n\n> ")
+    assert "\nSightline decides what your agent's model sees. It keeps everything" in text
+    lines = re.findall(r"^- \[(.+)\]\((\S+)\): (.*)$", text, re.MULTILINE)
+    navigation = re.findall(r"^      - (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    places = [re.sub(r"README\.md$", "index.md", name).replace(".md", ".html") for name in navigation]
+    assert [place for _, place, _ in lines] == places
+    assert [place for place in places if not (built / place).is_file()] == []
+    assert [title for title, _, about in lines if len(about) < 20] == []
+    assert len(re.findall("^## ", text, re.MULTILINE)) == 6
+
+
 @pytest.mark.slow
 def test_no_link_is_dead(site: dict[Path, Page]) -> None:
     """Every link to a page, and to a place in it, leads there; also those that the theme makes."""
@@ -126,3 +155,21 @@ def test_the_first_steps_are_in_both_languages() -> None:
     calls = re.compile(r"session\.\w+\(|sl\.\w+")
     first, same = (re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0] for text in (english, chinese))
     assert calls.findall(first) == calls.findall(same)
+
+
+def test_the_home_page_begins_as_the_readme() -> None:
+    """Its first words are the README's own, and what needs no code comes before what needs a program."""
+    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert home.startswith('# Sightline\n\n--8<-- "README.md:lead"\n')
+    places = [home.index(words) for words in ("pictures/where.svg", "`sightline wrap", "= sl.wrap(client)`")]
+    assert places == sorted(places)
+    assert places[1] < home.index("## In a program") < places[2]
+
+
+def test_every_picture_can_be_read_aloud() -> None:
+    """It has a text that says what it shows."""
+    images = [
+        alt for page in DOCS.rglob("*.md") for alt in re.findall(r"!\[(.*?)\]\(", page.read_text(encoding="utf-8"))
+    ]
+    assert len(images) > 5
+    assert [alt for alt in images if len(alt) < 20] == []

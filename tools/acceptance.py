@@ -15,6 +15,10 @@ from typing import NamedTuple
 PROJECT = Path(__file__).resolve().parent.parent
 TARGET = PROJECT / "docs" / "origins" / "acceptance.md"
 INTRODUCTION = """\
+---
+search:
+  exclude: true
+---
 # Acceptance
 
 What the source documents require is numbered, and a test that shows a point carries its number. This page is made from

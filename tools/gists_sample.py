@@ -92,6 +92,7 @@ def drawn(among: Iterable[Gist]) -> list[Gist]:
 def page(chosen: Sequence[Gist]) -> str:
     """Return the page of documentation."""
     return "\n".join([
+        "---\nsearch:\n  exclude: true\n---",
         "# Fifty gists", "",
         "A gist is an item at its lowest level of detail. It is made by fixed rules, without a model.",
         f"These {len(chosen)} were drawn at random (seed {SEED}) from histories generated for benchmarks and",

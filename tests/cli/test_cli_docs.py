@@ -1,6 +1,7 @@
-"""docs/cli.md: what it shows is what the commands print."""
+"""docs/cli.md and docs/tutorial.md: what they show is what the commands print."""
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,9 +36,12 @@ def tool() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_every_output_in_the_documentation_is_current(tool: ModuleType) -> None:
+@pytest.mark.parametrize("page", ["cli.md", "tutorial.md"])
+def test_every_output_in_the_documentation_is_current(tool: ModuleType, page: str) -> None:
     """If this fails, a command or a decision of the engine changed: run `python tools/cli_docs.py` and look at it."""
-    assert tool.current(DOCS).splitlines() == DOCS.splitlines()
+    path = ROOT / "docs" / page
+    assert path in tool.PAGES
+    assert tool.current(path).splitlines() == path.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("command", list(commands(app)))
@@ -58,3 +62,16 @@ def test_every_help_teaches_by_examples(command: str) -> None:
     assert found.help is not None
     examples = found.help.partition("Examples:")[2]
     assert 2 <= examples.count("sightline ") <= 3
+
+
+@pytest.mark.parametrize("page", ["chat.md", "server.md"])
+def test_a_long_page_begins_with_help(page: str) -> None:
+    """What it is for, three commands that there are, and what to do if it does not work; then the specification."""
+    help_text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n## ")[0]
+    assert help_text.count("\n") < 40
+    first = re.findall(r"^sightline (\w+)", help_text.partition("```sh\n")[2].partition("```")[0], re.MULTILINE)
+    assert len(first) == 3
+    named = re.findall(r"`sightline (?:--\w+ )?(\w+)", help_text)
+    assert {*first, *named} <= {*app.list_commands(CONTEXT)}
+    assert "| if | then |" in help_text
+    assert "`sightline doctor`" in help_text
