@@ -32,6 +32,7 @@ READING: dict[str, list[list[str]]] = {
     "context": [["context"], ["context", SESSION, "--json"]],
     "doctor": [["doctor", "--offline"]],
     "find": [["find", "Hello"], ["find", "Hello", "--errors", "--json"]],
+    "savings": [["savings"], ["savings", "--days", "3", "--json"]],
     "hook status": [["hook", "status"]],
     "model list": [["model", "list"]],
     "replay": [["replay", LOG, "--delay", "0"], ["replay", LOG, "--json"]],

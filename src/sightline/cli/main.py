@@ -28,6 +28,7 @@ COMMANDS = {
     "model": "model:model",
     "replay": "replay:replay",
     "report": "report:report",
+    "savings": "savings:savings",
     "serve": "serve:serve",
     "sessions": "sessions:sessions",
     "setup": "set_up:setup",

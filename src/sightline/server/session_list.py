@@ -1,7 +1,6 @@
 """The list of sessions as the REST interface shows it: counted in the background, and told when that is done."""
 
 import asyncio
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from sightline.server.rest_values import SessionPage, SessionsQuery
 from sightline.server.sessions import OpenSessions
 from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
 from sightline.view.catalog.session_catalog import SessionCatalog
-from sightline.view.costs import PriceOf, cost_of
+from sightline.view.costs import PriceOf
 
 _AT_ONCE = 1 << 22  # bytes that are counted in one go, so that others need not wait long for the list
 
@@ -22,7 +21,7 @@ class SessionList:
 
     def __init__(self, sessions: OpenSessions, offered: tuple[Path, ...] = (), price_of: PriceOf = known_price) -> None:
         self._sessions = sessions
-        self.catalog = SessionCatalog(sessions.places, offered, partial(cost_of, price_of=price_of))
+        self.catalog = SessionCatalog(sessions.places, offered, price_of)
         self._counting: asyncio.Task[None] | None = None
 
     async def page(self, query: SessionsQuery) -> SessionPage:

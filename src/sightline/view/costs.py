@@ -33,6 +33,8 @@ def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = known_price) -> flo
     """Return what was used, by model, in dollars; None if nothing was, or a price is not known."""
     total = 0.0
     for model, used in usages.items():
+        if not used.input_tokens and not used.output_tokens:  # a program wrote the answer itself
+            continue
         if (money := money_of(used, price_of(model))) is None:
             return None
         total += money

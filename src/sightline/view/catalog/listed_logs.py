@@ -24,6 +24,9 @@ _NAMES = {"proxy-": PROXY, "claude-": CLAUDE_CODE, "codex-": CODEX}  # how the i
 _QUIET = 3600.0  # seconds since a log was last written to, after which it counts as ended
 
 
+LIST_VERSION = f"{__version__}-2"  # of what is counted: a list of another one is counted anew
+
+
 class KeptCount(Struct, array_like=True):
     """What was counted of a log when it was this file, of this size and time."""
 
@@ -202,6 +205,6 @@ def read_kept(file: Path) -> KeptList:
     """Return what an earlier run kept; nothing if that was another version."""
     with suppress(msgspec.DecodeError):
         kept = decode_msgpack(read_whole(file) or b"\x80", KeptList)
-        if kept.version == __version__:
+        if kept.version == LIST_VERSION:
             return kept
     return KeptList()  # of another version, which may have counted in another way

@@ -12,6 +12,8 @@ from sightline.view.catalog.listed_logs import ListedLog, source_named
 from sightline.view.catalog.log_count import Counted
 from sightline.view.catalog.offered_files import SOURCES, FirstLook, Offered
 from sightline.view.catalog.places import Place
+from sightline.view.catalog.savings import Saved, money_saved, total
+from sightline.view.costs import PriceOf, cost_of
 
 
 class SessionFacts(Struct, frozen=True):
@@ -38,6 +40,8 @@ class SessionFacts(Struct, frozen=True):
     model: str = ""  # that answered last
     usage: Usage | None = None
     cost: float | None = None  # dollars; null: no price is known, or nothing was reported
+    saved: Saved | None = None  # the calls that Sightline composed, compared with sending everything
+    saved_money: float | None = None  # dollars, by forecast; null: no call was composed, or no price is known
     compactions: int = 0
     faults: int = 0  # results that were fetched again because they had been shortened
     rereads: int = 0  # readings of files that showed nothing new
@@ -100,7 +104,7 @@ def session_row(
     place: Place,
     session_id: str,
     counted: Counted,
-    cost: float | None,
+    price_of: PriceOf,
     *,
     ready: bool,
     size: int | None = None,
@@ -116,7 +120,9 @@ def session_row(
         updated=None if updated is None else int(updated),
         bytes=size,
         ready=ready,
-        cost=cost,
+        cost=cost_of(counted.usages, price_of),
+        saved=total(counted.saved) if counted.saved else None,
+        saved_money=money_saved(counted.saved, price_of),
         branch=branch_label(counted.branch),
         branches=[branch_label(""), *map(branch_label, counted.branches)],
     )

@@ -24,8 +24,10 @@ from sightline.values.clock import milliseconds
 from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call, Usage, plain_text
 from sightline.values.profiles import profile
+from sightline.values.recall_tools import LOOK, RECALL_NAMES
 from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
+from sightline.view.catalog.savings import Saved, SavingsCount, SentPrompt
 from sightline.view.file_reads import FileReads
 from sightline.view.ledger import line_tokens
 
@@ -33,6 +35,7 @@ TITLE = 200  # characters of a title
 _PIECE = 1 << 20  # bytes that are read at once
 _LOOKED_AT = 20_000  # characters of a message in which its first words are looked for
 _CALL = b'"type":"call"'
+_OWN_TOOLS = RECALL_NAMES | {LOOK.name}
 _COMPARED = 4096  # bytes at the beginning, and at the end of what was read, by which a log is known again
 
 
@@ -65,8 +68,12 @@ class _Line(Struct, rename="camel"):
     data: Raw = Raw(b"null")
 
 
-class _Faults(Struct):
-    faults: list[str] = []
+class _Size(Struct):
+    tokens: int = 0
+
+
+class _NewList(Struct):
+    after: str = ""
 
 
 _decoder = json_decoder(_Line)
@@ -92,6 +99,7 @@ class Counted(Struct, omit_defaults=True):
     pins: int = 0
     model: str = ""  # that answered last
     usages: dict[str, Usage] = {}  # what was reported, by model
+    saved: dict[str, Saved] = {}  # what shortening saved, by model
     branch: str = ""  # that was written to last
     branches: list[str] = []  # without the first, which has no name
     error: str = ""  # why this version cannot open the session
@@ -114,6 +122,8 @@ class LogCount:
         self._command = ""  # the first that was typed: the title if nothing else was said
         self._boundary = False  # a compaction whose summary has not come yet
         self._profile = profile(Settings().profile)
+        self._savings = SavingsCount()
+        self._said = 0  # tokens of what is no text of ours: neither recalled nor a summary
 
     def continues(self, file: Path) -> bool:
         """Whether a file still holds what was read of it: one of the same name may be another. Raises OSError."""
@@ -158,6 +168,7 @@ class LogCount:
             counted,
             title=counted.title or self._command,
             usages=dict(counted.usages),
+            saved=dict(self._savings.saved),
             branches=list(counted.branches),
             pins=sum(mark == "pin" for mark in self._marks.values()),
         )
@@ -174,9 +185,12 @@ class LogCount:
         if line.type == "system" and line.subtype not in ("", "recall"):
             self._annotate(line)
             return
+        said = self._said
         if line.tokens:
             counted.items += len(line.tokens)
-            counted.tokens += line_tokens(line.tokens, self._profile)
+            tokens = line_tokens(line.tokens, self._profile)
+            counted.tokens += tokens
+            self._said += 0 if line.subtype or line.is_compact_summary else tokens
         if line.is_compact_summary:
             counted.compactions += self._boundary
             self._boundary = False
@@ -185,7 +199,9 @@ class LogCount:
             if not counted.title and line.message is not None:
                 self._find_title(line.message.content, by_program=bool(line.flags & LABELLED))
         elif line.type in ("assistant", "tool_use"):
-            self._add_answer(line, data)
+            self._add_answer(line, data, said)
+        elif line.type == "system":
+            self._savings.head += self._said - said
         elif (result := line.tool_result) is not None:
             self._add_result(result)
 
@@ -201,18 +217,23 @@ class LogCount:
         if not by_program:
             self._found.title = own_words(text)
 
-    def _add_answer(self, line: _Line, data: bytes) -> None:
+    def _add_answer(self, line: _Line, data: bytes, said: int) -> None:
         self._found.calls += 1
+        names = []
         if line.message is not None:
             self._found.model = model = line.message.model or self._found.model
             if line.message.usage is not None:
                 self._found.usages[model] = self._found.usages.get(model, Usage(0, 0)) + line.message.usage
         if line.tool is not None:
+            names.append(line.tool.name)
             self._reads.add_call(Call(line.tool.id, line.tool.name, line.tool.input))
         elif _CALL in data and line.message is not None:
             for part in entries.decode_parts(line.message.content):
                 if isinstance(part, Call):
+                    names.append(part.name)
                     self._reads.add_call(part)
+        brings_back = bool(names) and _OWN_TOOLS.issuperset(names)
+        self._savings.answer(self._found.model, said, line.timestamp, self._profile, brings_back=brings_back)
 
     def _annotate(self, line: _Line) -> None:
         match line.subtype:
@@ -220,8 +241,16 @@ class LogCount:
                 self._boundary = True
             case entries.RECEIPT:
                 self._found.composed += 1
-                self._found.faults += len(decode_json(line.data, _Faults).faults)
+                prompt = decode_json(line.data, SentPrompt)
+                self._found.faults += len(prompt.faults)
+                self._savings.compose(prompt)
+            case entries.TOOLS:
+                self._savings.use_tools(decode_json(line.data, _Size).tokens)
+            case entries.HISTORY:
+                if decode_json(line.data, _NewList).after:
+                    self._savings.begin_list(self._said)
             case entries.HEAD_MOVED:
+                self._savings.is_whole = False
                 self._found.branch = name = decode_json(line.data, HeadNote).branch
                 if name and name not in self._found.branches:
                     self._found.branches.append(name)

@@ -7,7 +7,7 @@ milliseconds. What was counted is kept in a file for the next run.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -15,16 +15,16 @@ from threading import RLock
 import msgspec
 from msgspec.structs import replace
 
-from sightline import __version__
 from sightline.errors import BadSessionId
 from sightline.files.private_files import make_directory, replace_whole
 from sightline.imports.conversation import FileMark
 from sightline.log.stores import as_placed, check_session_id
 from sightline.log.stores.session_folder import Folder
-from sightline.values.items import Usage
+from sightline.providers.catalog import price_of as known_price
 from sightline.view.catalog.imported_files import ImportedFiles
 from sightline.view.catalog.listed_logs import (
     HEAD,
+    LIST_VERSION,
     KeptCount,
     KeptList,
     ListedLog,
@@ -55,6 +55,7 @@ from sightline.view.catalog.offered_files import (
     look_at,
 )
 from sightline.view.catalog.places import LIST_FILE, Place, Places
+from sightline.view.costs import PriceOf
 
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
 _PAGE_BYTES = 1 << 24  # of logs that are counted for one page, before it is shown with what is known
@@ -70,10 +71,10 @@ class SessionCatalog:
         self,
         places: Places,
         offered: tuple[Path, ...] = (),
-        cost_of: Callable[[Mapping[str, Usage]], float | None] = lambda _: None,
+        price_of: PriceOf = known_price,
     ) -> None:
-        """`offered` are files and folders whose recordings are listed too. `cost_of` what was used, by model."""
-        self.places, self._cost_of = places, cost_of
+        """`offered` are files and folders whose recordings are listed too."""
+        self.places, self._price_of = places, price_of
         self._offered = OfferedFiles(offered, self._home_folders)
         self.imported = ImportedFiles(
             places.imported, lambda: self._offered_now().values(), self._marks, places.of_project
@@ -154,7 +155,7 @@ class SessionCatalog:
                 looks = {path: look for path, look in self._before.looks.items() if _exists(path)}
                 with suppress(OSError):  # a newcomer has no such folder yet
                     make_directory(self._file.parent)
-                replace_whole(self._file, msgspec.msgpack.encode(KeptList(__version__, logs, looks)))
+                replace_whole(self._file, msgspec.msgpack.encode(KeptList(LIST_VERSION, logs, looks)))
                 self._is_new = False
 
     def sources(self) -> list[SessionSource]:
@@ -291,8 +292,7 @@ class SessionCatalog:
         return matching
 
     def _unplaced_row(self, log: UnplacedLog) -> Listed:
-        counted = log.counted
-        return session_row(log.place, log.session_id, counted, self._cost_of(counted.usages), ready=log.is_ready)
+        return session_row(log.place, log.session_id, log.counted, self._price_of, ready=log.is_ready)
 
     def _home_folders(self) -> list[Path]:
         return home_folders(os.environ, Path.home()) if self.places.everywhere else []
@@ -331,7 +331,7 @@ class SessionCatalog:
         if origin is not None and origin[1]:
             updated = max(self._said(origin[0]), updated)
         row = session_row(
-            log.place, log.session_id, log.counted, self._cost_of(log.counted.usages), ready=log.is_ready,
+            log.place, log.session_id, log.counted, self._price_of, ready=log.is_ready,
             size=log.size, updated=updated,
         )  # fmt: skip
         if origin is None:
