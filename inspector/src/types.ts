@@ -578,6 +578,15 @@ export interface Rereads {
   files: RereadFile[];
 }
 
+/** Calls that Sightline composed: their prompts, and what they would have been if everything had been sent. Costs are in uncached input tokens. */
+export interface Saved {
+  calls: number;
+  tokens: number;
+  full_tokens: number;
+  cost: number;
+  full_cost: number;
+}
+
 /** What this server has and can do. */
 export interface ServerFacts {
   version: string;
@@ -623,6 +632,8 @@ export interface SessionFacts {
   model: string;
   usage: Usage | null;
   cost: number | null;
+  saved: Saved | null;
+  saved_money: number | null;
   compactions: number;
   faults: number;
   rereads: number;

@@ -23,7 +23,7 @@ from sightline.view.costs import PriceOf
 _MILLION = 1_000_000
 
 
-class Saved(Struct, frozen=True, array_like=True):
+class Saved(Struct, frozen=True):
     """Calls that Sightline composed: their prompts, and what they would have been if everything had been sent.
 
     Costs are in uncached input tokens.
