@@ -30,6 +30,7 @@ from sightline.view.context_facts import Context
 from sightline.view.costs import PriceOf
 from sightline.view.inspection import CompactionFacts, ItemDetails, ItemPage, WindowFacts
 from sightline.view.token_tree import TokenTree
+from sightline.view.transcript import TranscriptHits, TranscriptPage
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -181,6 +182,14 @@ OPERATIONS: tuple[Operation, ...] = (
     _post(
         f"{_ONE}/recall", "recallItems", "Find earlier items and bring the best back", rest_items.recall_items,
         values.FoundItems, body=values.Recall, noted="item.recall",
+    ),
+    _get(
+        f"{_ONE}/transcript", "getTranscript", "The messages as people read them, with tool results and calls",
+        rest_items.get_transcript, TranscriptPage, query=values.TranscriptQuery,
+    ),
+    _get(
+        f"{_ONE}/transcript/find", "findInTranscript", "The messages in which words stand",
+        rest_items.find_in_messages, TranscriptHits, query=values.FindQuery,
     ),
     # what is sent
     _get(

@@ -54,6 +54,19 @@ class SearchQuery(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
 
 
+class TranscriptQuery(PageQuery, frozen=True):
+    """A page of messages."""
+
+    at: Annotated[str, Meta(max_length=60, description="an item: the page that has it, instead of `start`")] = ""
+    text: Annotated[Literal["beginning", "full"], Meta(description="how much of each text")] = "beginning"
+
+
+class FindQuery(PageQuery, frozen=True):
+    """What to find, from which message on."""
+
+    q: Annotated[str, Meta(max_length=1000, description="words that stand there so, in any case")] = ""
+
+
 class ContextQuery(BranchQuery, frozen=True):
     """For which budget, and whether to list what is not shown."""
 
