@@ -116,8 +116,19 @@ export function Feed({
   const [first, last] = [rows[0]?.index ?? 0, rows[rows.length - 1]?.index ?? 0];
   useEffect(() => onRange?.(first, last), [first, last, count]);
   scrollTo.current = (index) => virtualizer.scrollToIndex(index, { align: "start" });
+  const page = (box.current?.clientHeight ?? 0) * 0.9;
+  // The browser's own way there ends where a message that is measured meanwhile moves the others.
+  const steps: Record<string, () => void> = {
+    Home: () => virtualizer.scrollToIndex(0),
+    End: () => virtualizer.scrollToIndex(count - 1, { align: "end" }),
+    PageUp: () => virtualizer.scrollBy(-page),
+    PageDown: () => virtualizer.scrollBy(page),
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key in steps) (steps[event.key]!(), event.preventDefault());
+  };
   return (
-    <div ref={box} class="feed" role="feed" aria-label={label} tabIndex={0}>
+    <div ref={box} class="feed" role="feed" aria-label={label} tabIndex={0} onKeyDown={onKeyDown}>
       <div class="list-inner" role="presentation" style={{ height: `${virtualizer.getTotalSize()}px` }}>
         {rows.map((each) => (
           <div

@@ -16,7 +16,13 @@ const SIZE = 40; // messages that are read at once
 const AHEAD = 10; // messages before and after those that are seen, which are read too
 const USUAL = 150; // pixels of a message that was not measured yet
 
-export default function TranscriptView({ session, branch, item, find }: Place & { item: string; find: string }) {
+export default function TranscriptView({
+  session,
+  branch,
+  details,
+  item,
+  find,
+}: Place & { item: string; find: string }) {
   const pages = usePages<TranscriptMessage>(
     (start, limit) => below(session, `/transcript${query({ start, limit })}`, branch),
     `${session} ${branch}`,
@@ -24,6 +30,7 @@ export default function TranscriptView({ session, branch, item, find }: Place & 
     SIZE,
   );
   useEvents(session, ["append"], pages.reload);
+  useGrowth(details?.facts.entries, pages.reload); // what another program writes makes no event
   const wanted = useLoad<TranscriptPage>(
     item ? below(session, `/transcript${query({ at: item, limit: 1 })}`, branch) : null,
   );
@@ -66,8 +73,8 @@ export default function TranscriptView({ session, branch, item, find }: Place & 
   }, [found.words, found.hits.length > 0, isPlaced.current]);
   useMark(pages.row(current)?.id, hits.current);
   useKeys({
-    j: () => go(Math.min(current + 1, total - 1)),
-    k: () => go(Math.max(current - 1, 0)),
+    j: () => go(Math.min(isOnPage(current) ? current + 1 : firstOnPage(), total - 1)),
+    k: () => go(Math.max((isOnPage(current) ? current : firstOnPage()) - 1, 0)),
     "/": () => (field.current?.focus(), field.current?.select()),
     Enter: () => pages.row(current) && folds.turnAll(document.getElementById(`message-${pages.row(current)!.id}`)),
     "?": () => setAsksKeys(true),
@@ -166,6 +173,15 @@ export default function TranscriptView({ session, branch, item, find }: Place & 
   );
 }
 
+/** Call back when a number that is known has become another one. */
+function useGrowth(value: number | undefined, call: () => void): void {
+  const last = useRef<number | undefined>(undefined);
+  useEffect(() => {
+    if (value !== undefined && last.current !== undefined && value !== last.current) call();
+    last.current = value ?? last.current;
+  }, [value]);
+}
+
 /** The message that the keys act on, what goes to another one, and what scrolls there. */
 function useCurrent(
   row: (index: number) => TranscriptMessage | undefined,
@@ -230,6 +246,19 @@ function useMark(id: string | undefined, turn: number): void {
 function isSeen(element: Element): boolean {
   const [own, feed] = [element.getBoundingClientRect(), element.closest(".feed")!.getBoundingClientRect()];
   return own.top >= feed.top && own.bottom <= feed.bottom;
+}
+
+/** Whether some of a message is seen. Somebody may have scrolled away from the one that the keys act on. */
+function isOnPage(place: number): boolean {
+  const row = document.querySelector(`.feed-row[data-index="${place}"]`);
+  if (!row) return false;
+  const [own, feed] = [row.getBoundingClientRect(), row.closest(".feed")!.getBoundingClientRect()];
+  return own.bottom > feed.top && own.top < feed.bottom;
+}
+
+function firstOnPage(): number {
+  const places = [...document.querySelectorAll<HTMLElement>(".feed-row")].map((row) => Number(row.dataset.index));
+  return places.find(isOnPage) ?? 0;
 }
 
 interface Found {
