@@ -134,7 +134,9 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
           {VIEWS.map((view) => (
             <a
               key={view}
-              href={linkTo(session, view, view === "call" || view === "try" ? route.arg : "", { branch })}
+              href={linkTo(session, view, OF_A_CALL.includes(view) && OF_A_CALL.includes(route.view) ? route.arg : "", {
+                branch,
+              })}
               aria-current={view === route.view ? "page" : undefined}
             >
               {say(`view ${view}`)}
@@ -155,6 +157,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
   );
 }
 
+const OF_A_CALL: View[] = ["call", "try"]; // the number of a call is in their addresses
 const AT_ONCE: View[] = ["transcript", "call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */

@@ -40,7 +40,7 @@ export default function TranscriptView({
   const words = useSettled(typed.trim(), 250);
   const found = useFound(session, branch, words);
   const folds = useFolds();
-  const [current, go, feed] = useCurrent(pages.row);
+  const [current, go, feed] = useCurrent(pages.row, (pages.total ?? 0) > 0);
   const [hit, setHit] = useState(-1);
   const hits = useRef(0); // how often a hit was gone to
   const field = useRef<HTMLInputElement>(null);
@@ -185,6 +185,7 @@ function useGrowth(value: number | undefined, call: () => void): void {
 /** The message that the keys act on, what goes to another one, and what scrolls there. */
 function useCurrent(
   row: (index: number) => TranscriptMessage | undefined,
+  isThere: boolean,
 ): [number, (index: number) => void, { current: ScrollTo | undefined }] {
   const [current, setCurrent] = useState(0);
   const feed = useRef<ScrollTo | undefined>(undefined);
@@ -194,6 +195,9 @@ function useCurrent(
     setCurrent(index);
     feed.current?.(index);
   };
+  useEffect(() => {
+    if (isThere && goal.current !== undefined) feed.current?.(goal.current); // the address was read before the messages
+  }, [isThere]);
   const id = row(current)?.id;
   useEffect(() => {
     if (goal.current !== current || id === undefined) return;

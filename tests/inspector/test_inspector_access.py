@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, expect
 pytestmark = pytest.mark.slow
 
 VIEWS = {
-    "sessions": "#/", "context": "#/s/work/context", "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
+    "sessions": "#/", "context": "#/s/work/context", "transcript": "#/s/work/transcript/9",
+    "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
     "items": "#/s/work/items/9", "tokens": "#/s/work/tokens", "changes": "#/s/work/changes", "try": "#/s/work/try/9",
     "windows": "#/s/work/windows", "chat": "#/s/work/chat",
 }  # fmt: skip
