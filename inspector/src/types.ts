@@ -362,6 +362,32 @@ export interface FoundItems {
   found: FoundItem[];
 }
 
+/** Something that was said or done in a session, and matches. Of a file that was not imported, `id` is a line. */
+export interface FoundMessage {
+  id: string;
+  kind: string;
+  when: string;
+  failed: boolean;
+  snippet: SnippetPart[];
+}
+
+/** A session in which something matches, the best first; or a file that could become one. */
+export interface FoundSession {
+  id: string;
+  file: string | null;
+  source: string;
+  project: string;
+  title: string;
+  updated: number;
+  hits: FoundMessage[];
+}
+
+/** The sessions that match best, of the logs read so far. `unread`: how many are not; ask again for the rest. */
+export interface FoundSessions {
+  sessions: FoundSession[];
+  unread: number;
+}
+
 /** The server runs. `sessions` that are open are told to whoever has the token. */
 export interface Health {
   status: string;

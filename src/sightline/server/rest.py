@@ -22,6 +22,7 @@ from sightline.server.openapi import document
 from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
 from sightline.server.rest_operation import METHODS, ApiRequest, Operation, Served, answer, failed
+from sightline.server.session_finder import SessionFinder
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
@@ -114,6 +115,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(
         "/api/sessions", "listSessions", "List sessions of all projects and sources, and files that can be imported",
         rest_list.list_sessions, values.SessionPage, query=values.SessionsQuery, errors=(400,),
+    ),
+    _get(
+        "/api/find", "findSessions", "Find what was said in all sessions, as `sightline find` does",
+        rest_list.find_sessions, values.FoundSessions, query=values.FindSessionsQuery, errors=(400, 503),
     ),
     _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, values.ImportList, errors=()),
     _post(
@@ -283,7 +288,7 @@ def rest_routes(
     sessions.on_close(reports.close)
     server = Served(
         sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
-        Readiness(sessions.stores), uploads, price_of, note,
+        Readiness(sessions.stores), uploads, price_of, SessionFinder(listing.catalog), note,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in operations:
