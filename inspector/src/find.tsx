@@ -9,8 +9,7 @@ import type { FoundMessage, FoundSession, FoundSessions } from "./types";
 import { Busy, Empty, Failure, Kind } from "./ui";
 
 const NAMES = ["find", "tool", "path", "since", "until", "errors"] as const;
-const PAUSE = 300; // milliseconds until it is asked again while another process reads the logs
-const MOST_PAUSES = 30; // of that, without any log that was read
+const PAUSE = 300; // milliseconds until it is asked again: a log is long, or another program reads the logs
 
 /** What is looked for. All of it stands in the address, so that who comes back sees it again. */
 export type Sought = Record<(typeof NAMES)[number], string>;
@@ -92,31 +91,26 @@ export function FindFields({ sought, onChange }: { sought: Sought; onChange: (ch
 }
 
 interface Found {
-  key: string;
   answer?: FoundSessions;
   error?: ApiError;
-  isEnded: boolean;
 }
 
 /** Ask again as long as logs are still to be read: each answer has what was found so far. */
 function useFound(path: string): Found {
-  const [found, setFound] = useState<Found>({ key: path, isEnded: false });
+  const [found, setFound] = useState<Found>({});
   useEffect(() => {
     const stop = new AbortController();
-    setFound((old) => ({ key: path, answer: old.answer, isEnded: false }));
+    setFound((old) => ({ answer: old.answer })); // what was found before stays until there is something else
     const read = async () => {
-      let [last, pauses] = [Infinity, 0];
-      while (!stop.signal.aborted) {
+      let last = Infinity;
+      while (last && !stop.signal.aborted) {
         const answer: FoundSessions = await get<FoundSessions>(path, stop.signal);
-        pauses = answer.unread < last ? 0 : pauses + 1;
+        setFound({ answer });
+        if (answer.unread === last) await new Promise((resolve) => setTimeout(resolve, PAUSE));
         last = answer.unread;
-        const isEnded = !answer.unread || pauses > MOST_PAUSES;
-        setFound({ key: path, answer, isEnded });
-        if (isEnded) return;
-        if (pauses) await new Promise((resolve) => setTimeout(resolve, PAUSE));
       }
     };
-    read().catch((error) => stop.signal.aborted || setFound({ key: path, error: asApiError(error), isEnded: true }));
+    read().catch((error) => stop.signal.aborted || setFound({ error: asApiError(error) }));
     return () => stop.abort();
   }, [path]);
   return found;
@@ -132,16 +126,16 @@ interface Props {
 export function FoundList({ sought, project, onImport }: Props) {
   const { find, ...others } = sought;
   const path = useSettled(`/api/find${query({ q: find.trim(), ...others, project })}`, 350);
-  const { answer, error, isEnded } = useFound(path);
+  const { answer, error } = useFound(path);
   if (error) return <Failure error={error} />;
   if (!answer) return <Busy />;
   return (
     <div class="found">
       <p class="muted" role="status">
         {say("n sessions", { count: whole(answer.sessions.length) })}
-        {answer.unread ? ` · ${say(isEnded ? "find unread" : "find reading", { count: whole(answer.unread) })}` : null}
+        {answer.unread ? ` · ${say("find reading", { count: whole(answer.unread) })}` : null}
       </p>
-      {!answer.sessions.length && isEnded ? (
+      {!answer.sessions.length && !answer.unread ? (
         <Empty title={say("nothing found")}>
           <p>{say("find nothing advice")}</p>
         </Empty>

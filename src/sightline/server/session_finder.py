@@ -14,7 +14,7 @@ from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.catalog.session_search import SessionSearch
 from sightline.view.catalog.sought import AmongProject, sought, split_words
 
-_SLICE = 2 << 20  # bytes of logs that are read for one answer
+_SLICE = 4 << 20  # bytes of logs that are read for one answer
 _WAITING = 16  # searches that may wait
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.log import NONE, Journal
 from sightline.providers.catalog import price_of as known_price
@@ -205,7 +206,7 @@ class _Reader:
             by_program=timeline.is_by_program(row),
             timestamp=_time(item),
             tokens=timeline.full[row],
-            parts=self._parts(item),
+            parts=self._parts(_with_text(self._journal, row, item)),
             calls=[self._tool_call(each) for each in timeline.calls_of(row)],
             call=call,
             seconds=self._seconds(row, item, call) if call is not None else None,
@@ -249,6 +250,13 @@ class _Reader:
             elif (made := _part(part)) is not None:
                 parts.append(MessagePart(made.form, made.name, made.text[: self._most], len(made.text)))
         return parts
+
+
+def _with_text(journal: Journal, row: int, item: Item) -> Item:
+    """Return an item with its text: what was recalled names only where that stands."""
+    if item.kind is not Kind.RECALL:
+        return item
+    return replace(item, parts=(Text(journal.reader.text(row)),))
 
 
 def _flat(parts: Iterable[Part]) -> Iterator[Part]:
@@ -310,7 +318,7 @@ def _folded(text: str) -> str:
 
 def _texts(journal: Journal, messages: _Messages, row: int) -> Iterator[str]:
     for each in messages.rows_of(row):
-        for part in _flat(journal.reader.item(each).parts):
+        for part in _flat(_with_text(journal, each, journal.reader.item(each)).parts):
             if isinstance(part, Call):
                 yield from (part.name, arguments(part))
             elif isinstance(part, Image):
