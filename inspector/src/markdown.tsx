@@ -5,10 +5,11 @@ import { useMemo } from "preact/hooks";
 import { Code } from "./code";
 import { Said } from "./said";
 import { say } from "./phrases";
-import { Text } from "./ui";
 
 const LINKS = /^(https?:\/\/|mailto:)/i; // what a text may lead to, if a person clicks
 const PICTURE = /^data:image\/(png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=\s]+$/; // never one that is asked for elsewhere
+const LONGEST = 30_000; // characters that are read as Markdown at once: some texts take seconds for twice as many
+const PARAGRAPH = 4_000; // of one paragraph: the time that one can take grows with the square of its length
 const DEEPEST = 40; // lists and quotations in each other: below that a text stands as it was written
 
 /** A text as Markdown; as it was written, if it cannot be read as that. `text` has no control characters any more. */
@@ -16,14 +17,27 @@ export function Markdown({ text }: { text: string }) {
   const tokens = useMemo(() => tokensOf(text), [text]);
   return (
     <div class="markdown" dir="auto">
-      {tokens ? <Tokens_ tokens={tokens} depth={0} /> : <Text text={text} class="prose" />}
+      {tokens ? (
+        <Tokens_ tokens={tokens} depth={0} />
+      ) : (
+        <pre class="text prose" dir="auto">
+          <Said text={text} />
+        </pre>
+      )}
     </div>
   );
 }
 
 function tokensOf(text: string): Token[] | undefined {
+  if (text.length > LONGEST) return undefined;
   try {
-    return new Lexer({ gfm: true, breaks: true }).lex(text);
+    const lexer = new Lexer({ gfm: true, breaks: true });
+    lexer.blockTokens(text, lexer.tokens);
+    for (const { src, tokens } of lexer.inlineQueue) {
+      if (src.length > PARAGRAPH) tokens.push({ type: "text", raw: src, text: src });
+      else lexer.inlineTokens(src, tokens);
+    }
+    return lexer.tokens;
   } catch {
     return undefined; // nested so deeply that the stack ended
   }

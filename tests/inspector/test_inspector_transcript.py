@@ -169,6 +169,28 @@ def test_the_keys_go_through_the_messages(reading: InspectedPage) -> None:
     expect(shown.get_by_role("searchbox")).to_have_value("jk?")
 
 
+HARD = {
+    "a paragraph of one word after another": "_a" * 30_000,
+    "white space": "a" + " " * 60_000 + "b",
+    "quotations in each other": ">" * 9_000 + " deep",
+    "lists in each other": "\n".join(" " * 2 * depth + "- a" for depth in range(100)),
+    "open brackets": "[" * 60_000,
+}
+
+
+def test_a_text_that_is_hard_to_read_as_markdown_is_still_shown(browser: Browser, tmp_path: Path) -> None:
+    """As it was written, where it is nested too deeply or too long; the page goes on at once."""
+    with Session.new(tmp_path, stores=Folder(tmp_path, tmp_path / "home"), session_id="hard") as session:
+        for text in HARD.values():
+            session.user(text)
+    with InspectorServer(tmp_path) as server, InspectedPage(browser, server) as page:
+        shown = page.open("#/s/hard/transcript")
+        for _ in HARD:
+            expect(shown.locator(".said.current .markdown")).not_to_be_empty()
+            shown.keyboard.press("j")
+        expect(shown.locator(".said.current")).to_contain_text("[[[[")
+
+
 def look_through(browser: Browser, folder: Path, items: int) -> None:
     """Open a session of this many messages, go to its end and to an address, and find words."""
     make_long_session(folder, items)
