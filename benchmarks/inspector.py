@@ -9,7 +9,12 @@ from benchmarks.sessions import Stored
 
 TARGET = 2.0  # seconds
 KEPT = "sightline-token"  # where a tab keeps its token, see `inspector/src/api.ts`
-VIEWS = {"items": ".list-row .kind", "context": ".timeline canvas", "call": ".list-row .kind"}
+VIEWS = {
+    "transcript": ".said header",
+    "items": ".list-row .kind",
+    "context": ".timeline canvas",
+    "call": ".list-row .kind",
+}
 
 
 def opening(log: Stored) -> list[Row]:

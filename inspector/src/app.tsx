@@ -134,7 +134,9 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
           {VIEWS.map((view) => (
             <a
               key={view}
-              href={linkTo(session, view, view === "call" || view === "try" ? route.arg : "", { branch })}
+              href={linkTo(session, view, OF_A_CALL.includes(view) && OF_A_CALL.includes(route.view) ? route.arg : "", {
+                branch,
+              })}
               aria-current={view === route.view ? "page" : undefined}
             >
               {say(`view ${view}`)}
@@ -155,7 +157,8 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
   );
 }
 
-const AT_ONCE: View[] = ["call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
+const OF_A_CALL: View[] = ["call", "try"]; // the number of a call is in their addresses
+const AT_ONCE: View[] = ["transcript", "call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {
@@ -174,6 +177,7 @@ function callNumber(text: string | null): number {
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
+    transcript: () => <Transcript {...place} item={route.arg} find={route.options.get("find") ?? ""} />,
     call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
@@ -183,6 +187,15 @@ function show(route: Route, place: Place) {
     chat: () => <ChatView {...place} />,
   };
   return views[route.view]();
+}
+
+type TranscriptProps = Place & { item: string; find: string };
+
+/** The transcript, in a file of its own: only it reads Markdown. */
+function Transcript(props: TranscriptProps) {
+  const [View, setView] = useState<preact.ComponentType<TranscriptProps>>();
+  useEffect(() => void import("./transcript").then((file) => setView(() => file.default)), []);
+  return View ? <View key={`${props.session} ${props.branch}`} {...props} /> : <Busy />;
 }
 
 function Branches({ route, names, current }: { route: Route; names: string[]; current: string }) {

@@ -118,7 +118,7 @@ export function useConnection(): boolean {
   return connected;
 }
 
-export const VIEWS = ["context", "call", "items", "tokens", "changes", "try", "windows", "chat"] as const;
+export const VIEWS = ["context", "transcript", "call", "items", "tokens", "changes", "try", "windows", "chat"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

@@ -7,7 +7,7 @@ import { dollars, when, whole } from "./text";
 import type { ContentLine, Created, ItemDetails } from "./types";
 import { ActionButton, Busy, Failure, Kind, Level, Text } from "./ui";
 
-const MOST = 60_000; // characters that are shown at once: a page of ten million would stand still
+export const MOST = 60_000; // characters that are shown at once: a page of ten million would stand still
 
 interface Props {
   session: string;
@@ -166,7 +166,7 @@ export function LongText({ text }: { text: string }) {
 }
 
 /** The first so many characters of a text, without half of the last one. */
-function beginning(text: string, most: number): string {
+export function beginning(text: string, most: number): string {
   const last = text.charCodeAt(most - 1);
   return text.slice(0, text.length > most && last >= 0xd800 && last < 0xdc00 ? most - 1 : most);
 }

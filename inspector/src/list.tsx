@@ -93,6 +93,60 @@ export function LongList({
   );
 }
 
+/** What scrolls a feed to a row, so that its beginning is seen. */
+export type ScrollTo = (index: number) => void;
+
+/** Rows of any height, one below the other: each is measured when it is seen. */
+export function Feed({
+  label,
+  count,
+  usualHeight,
+  onRange,
+  row,
+  isThere,
+  scrollTo,
+}: Pick<Props, "label" | "count" | "onRange" | "row"> & {
+  usualHeight: number;
+  isThere: (index: number) => boolean; // whether it has been read: only then it has a height
+  scrollTo: { current: ScrollTo | undefined };
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer(box, count, usualHeight);
+  const rows = virtualizer.getVirtualItems();
+  const [first, last] = [rows[0]?.index ?? 0, rows[rows.length - 1]?.index ?? 0];
+  useEffect(() => onRange?.(first, last), [first, last, count]);
+  scrollTo.current = (index) => virtualizer.scrollToIndex(index, { align: "start" });
+  const page = (box.current?.clientHeight ?? 0) * 0.9;
+  // The browser's own way there ends where a message that is measured meanwhile moves the others.
+  const steps: Record<string, () => void> = {
+    Home: () => virtualizer.scrollToIndex(0),
+    End: () => virtualizer.scrollToIndex(count - 1, { align: "end" }),
+    PageUp: () => virtualizer.scrollBy(-page),
+    PageDown: () => virtualizer.scrollBy(page),
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key in steps) (steps[event.key]!(), event.preventDefault());
+  };
+  return (
+    <div ref={box} class="feed" role="feed" aria-label={label} tabIndex={0} onKeyDown={onKeyDown}>
+      <div class="list-inner" role="presentation" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+        {rows.map((each) => (
+          <div
+            key={isThere(each.index) ? each.index : `waiting ${each.index}`}
+            ref={isThere(each.index) ? virtualizer.measureElement : null}
+            data-index={each.index}
+            class="feed-row"
+            role="presentation"
+            style={{ transform: `translateY(${each.start}px)` }}
+          >
+            {row(each.index)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
 function useVirtualizer(box: { current: HTMLDivElement | null }, count: number, rowHeight: number) {
   const [, redraw] = useReducer((turn: number) => turn + 1, 0);
   const [virtualizer] = useState(

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { post, query } from "./api";
 import { useDrop } from "./drop";
+import { FindFields, FoundList, isSought, useSought } from "./find";
 import { linkTo, useEvents, useNarrow, useSettled, useWhileSeen } from "./hooks";
 import { FileButton, Imports, useImports } from "./imports";
 import { LongList, usePages } from "./list";
@@ -21,6 +22,8 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
   const [project, setProject] = useState("");
   const [sort, setSort] = useState<{ by: Sort; down: boolean }>({ by: "updated", down: true });
   const [selected, setSelected] = useState(0);
+  const [sought, changeSought] = useSought();
+  const finds = isSought(sought);
   const narrow = useNarrow();
   const q = useSettled(words, 200);
   const asked = { q, source, project, sort: sort.by, order: sort.down ? "desc" : "asc" };
@@ -54,16 +57,19 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
           placeholder={say("search sessions")}
           aria-label={say("search sessions")}
           value={words}
+          disabled={finds}
           onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)}
         />
-        <Filter
-          label={say("source")}
-          all={say("all sources")}
-          value={source}
-          counts={first?.sources}
-          name={sourceName}
-          onChange={setSource}
-        />
+        {finds ? null : (
+          <Filter
+            label={say("source")}
+            all={say("all sources")}
+            value={source}
+            counts={first?.sources}
+            name={sourceName}
+            onChange={setSource}
+          />
+        )}
         <Filter
           label={say("project")}
           all={say("all projects")}
@@ -76,14 +82,16 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
         {server?.model ? <ActionButton label={say("new chat")} run={beginChat} /> : null}
         <span class="grow" />
         <span class="muted" role="status">
-          {status(pages.total, first)}
+          {finds ? null : status(pages.total, first)}
         </span>
       </div>
+      <FindFields sought={sought} onChange={changeSought} />
       <Imports list={imports.list} onClose={imports.clear} />
+      {finds ? <FoundList sought={sought} project={project} onImport={imports.addPath} /> : null}
       {pages.error && pages.total === undefined ? <Failure error={pages.error} retry={pages.reload} /> : null}
       {pages.total === undefined && !pages.error ? <Busy /> : null}
-      {pages.total === 0 ? <NoSessions filtered={filtered} server={server} /> : null}
-      {pages.total ? (
+      {pages.total === 0 && !finds ? <NoSessions filtered={filtered} server={server} /> : null}
+      {pages.total && !finds ? (
         <div class="session-table">
           {narrow ? null : <Columns sort={sort.by} down={sort.down} onSort={sortBy} />}
           <LongList

@@ -1,5 +1,5 @@
 // Text of others, made safe to look at, and numbers as people read them.
-import { language } from "./phrases";
+import { language, say } from "./phrases";
 
 // A control character is shown by its name, another that nobody sees or that changes the direction of text by its
 // number, so that no text looks different from what the model got. (Few fonts have pictures of them.)
@@ -104,4 +104,11 @@ export function when(timestamp: string): string {
   const date = new Date(timestamp);
   if (!timestamp || Number.isNaN(date.getTime())) return "";
   return date.toLocaleString(language() === "zh" ? "zh-CN" : "sv-SE", { hour12: false });
+}
+
+/** 3.2 s, 48 s, 2 min 5 s */
+export function duration(seconds: number): string {
+  if (seconds < 59.5) return say("n seconds", { seconds: seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds) });
+  const whole_ = Math.round(seconds);
+  return say("n minutes", { minutes: Math.floor(whole_ / 60), seconds: whole_ % 60 });
 }

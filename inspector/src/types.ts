@@ -364,6 +364,32 @@ export interface FoundItems {
   found: FoundItem[];
 }
 
+/** Something that was said or done in a session, and matches. Of a file that was not imported, `id` is a line. */
+export interface FoundMessage {
+  id: string;
+  kind: string;
+  when: string;
+  failed: boolean;
+  snippet: SnippetPart[];
+}
+
+/** A session in which something matches, the best first; or a file that could become one. */
+export interface FoundSession {
+  id: string;
+  file: string | null;
+  source: string;
+  project: string;
+  title: string;
+  updated: number;
+  hits: FoundMessage[];
+}
+
+/** The sessions that match best, of the logs read so far. `unread`: how many are not; ask again for the rest. */
+export interface FoundSessions {
+  sessions: FoundSession[];
+  unread: number;
+}
+
 /** The server runs. `sessions` that are open are told to whoever has the token. */
 export interface Health {
   status: string;
@@ -483,6 +509,15 @@ export interface Mark {
 /** What the user says. */
 export interface Message {
   message: string;
+}
+
+/** A piece of a message or result. `name` says what an image, a document or a block of the provider is. */
+export interface MessagePart {
+  form: "file" | "image" | "opaque" | "text" | "thinking";
+  name: string;
+  text: string;
+  characters: number;
+  image: number | null;
 }
 
 /** A payload that cannot be made again as it was sent. */
@@ -740,6 +775,60 @@ export interface TokenTree {
   call: number | null;
   root: Node;
   rereads: Rereads;
+}
+
+/** A call of a tool, with its result if that has come. `text`: its arguments, as JSON or as the model wrote them. */
+export interface ToolCall {
+  id: string;
+  tool: string;
+  tokens: number;
+  text: string;
+  characters: number;
+  result: ToolResult | null;
+}
+
+/** What a tool gave. `error` is empty, or one word: failed, interrupted. */
+export interface ToolResult {
+  id: string;
+  timestamp: string;
+  tokens: number;
+  error: string;
+  parts: MessagePart[];
+}
+
+/** A message in which the words stand, and its place. */
+export interface TranscriptHit {
+  id: string;
+  place: number;
+}
+
+/** The messages in which the words stand, in order. `next`: from which place to search on; null: it is done. */
+export interface TranscriptHits {
+  hits: TranscriptHit[];
+  total: number;
+  next: number | null;
+}
+
+/** A message. `call` is the call of the model that it answers, `seconds` how long that took, if the log says it. */
+export interface TranscriptMessage {
+  id: string;
+  kind: string;
+  by_program: boolean;
+  timestamp: string;
+  tokens: number;
+  parts: MessagePart[];
+  calls: ToolCall[];
+  call: CallRow | null;
+  seconds: number | null;
+}
+
+/** Some messages of a branch, in order, from the `start`-th on. `at` is the place of the item that was asked for. */
+export interface TranscriptPage {
+  messages: TranscriptMessage[];
+  start: number;
+  total: number;
+  next: number | null;
+  at: number | null;
 }
 
 /** Which item to show again; without one, all that the last compaction covers. */

@@ -28,7 +28,12 @@ BODIES: dict[str, dict[str, Any]] = {  # what an operation needs
     "interact": {"message": "What was said?"},
     "recallItems": {"query": SECRET},
 }
-QUERIES = {"searchItems": "?q=zanzibar", "uploadImport": "?name=a.jsonl"}
+QUERIES = {
+    "findSessions": "?q=zanzibar",
+    "searchItems": "?q=zanzibar",
+    "findInTranscript": "?q=zanzibar",
+    "uploadImport": "?name=a.jsonl",
+}
 VOLATILE = frozenset({"date", "content-length", "etag"})  # headers that differ with the time, or with the id
 
 
@@ -190,6 +195,18 @@ def test_a_list_has_nothing_of_another(world: World, operation: Operation) -> No
     for word in (SECRET, "acme", *world.theirs.sessions[:2], world.theirs.imported, world.tenancy.tokens["acme"]):
         assert word not in answer.text
         assert word not in str(answer.headers)
+
+
+def test_a_search_of_all_sessions_finds_only_what_is_the_tenants_own(world: World) -> None:
+    """The owner finds it in each session, with the same request that tells another tenant of nothing."""
+    found = {}
+    for tenant in ("acme", "bolt"):
+        client, unread = world.tenancy.client(tenant), 1
+        while unread:
+            answer = client.get("/api/find?q=zanzibar&limit=200").json()
+            unread = answer["unread"]
+        found[tenant] = {session["id"] for session in answer["sessions"]}
+    assert found == {"acme": set(world.theirs.sessions), "bolt": set()}
 
 
 def test_what_another_has_can_be_made_too(world: World) -> None:

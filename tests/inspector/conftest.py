@@ -13,6 +13,7 @@ from inspected_page import SECONDS, InspectedPage
 from inspected_project import make_project
 from inspector_server import InspectorServer
 from playwright.sync_api import Browser, expect, sync_playwright
+from read_session import keep_read_session
 
 from open_resources import lasting
 from sightline.testing import ScriptedModel
@@ -76,6 +77,15 @@ def looked_at(project: Path) -> Iterator[InspectorServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InspectorServer]:
+    """A server of the session that a transcript is made for, which no test changes."""
+    folder = tmp_path_factory.mktemp("read")
+    keep_read_session(folder)
+    with InspectorServer(folder) as server:
+        yield server
+
+
 @pytest.fixture
 def changed(project: Path, tmp_path: Path) -> Iterator[InspectorServer]:
     """A server of a copy of the sessions, for a test that changes one."""
@@ -88,6 +98,12 @@ def changed(project: Path, tmp_path: Path) -> Iterator[InspectorServer]:
 def page(browser: Browser, looked_at: InspectorServer) -> Iterator[InspectedPage]:
     """A page of the server that is only looked at."""
     yield from _opened(browser, looked_at)
+
+
+@pytest.fixture
+def reading(browser: Browser, read: InspectorServer) -> Iterator[InspectedPage]:
+    """A page of the server that has the session to read."""
+    yield from _opened(browser, read)
 
 
 @pytest.fixture

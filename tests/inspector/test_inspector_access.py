@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, expect
 pytestmark = pytest.mark.slow
 
 VIEWS = {
-    "sessions": "#/", "context": "#/s/work/context", "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
+    "sessions": "#/", "context": "#/s/work/context", "transcript": "#/s/work/transcript/9",
+    "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
     "items": "#/s/work/items/9", "tokens": "#/s/work/tokens", "changes": "#/s/work/changes", "try": "#/s/work/try/9",
     "windows": "#/s/work/windows", "chat": "#/s/work/chat",
 }  # fmt: skip
@@ -74,7 +75,7 @@ def test_a_server_that_has_gone_is_told_and_comes_back(browser: Browser, looked_
     with InspectedPage(browser, looked_at) as page:
         shown = page.open()
         page.context.set_offline(True)
-        shown.get_by_role("searchbox").fill("8001")
+        shown.get_by_label("Search title").fill("8001")
         expect(shown.get_by_text("The server does not answer.")).to_be_visible()
         page.context.set_offline(False)
         shown.get_by_role("button", name="Try again").click()

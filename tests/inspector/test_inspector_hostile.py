@@ -6,8 +6,10 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
-PLACES = ("#/", "#/s/hostile/context", "#/s/hostile/call/2", "#/s/hostile/tokens", "#/s/hostile/changes",
-          "#/s/hostile/try/2", "#/s/hostile/windows", "#/s/hostile/chat", "#/s/hostile/items")  # fmt: skip
+PLACES = (
+    "#/", "#/s/hostile/context", "#/s/hostile/transcript", "#/s/hostile/call/2", "#/s/hostile/tokens",
+    "#/s/hostile/changes", "#/s/hostile/try/2", "#/s/hostile/windows", "#/s/hostile/chat", "#/s/hostile/items",
+)  # fmt: skip
 FOREIGN = (
     "#app script, #app img, #app iframe, #app object, #app embed, #app a[href^='javascript'], #app item, #app window"
 )
@@ -22,6 +24,8 @@ def test_hostile_content_is_only_text(page: InspectedPage, place: str) -> None:
             page.rows.nth(index).click()
             page.settle()
             assert shown.locator(FOREIGN).count() == 0
+    for folded in shown.locator("summary, .said [aria-expanded=false]").all():
+        folded.click()
     assert shown.locator(FOREIGN).count() == 0
     assert shown.evaluate("window.hacked") is None
     assert shown.evaluate("document.title") == "Sightline inspector"

@@ -17,7 +17,7 @@ def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
     shown = page.open()
     expect(page.rows).to_have_count(3)
     page.shoot("1-sessions")
-    shown.get_by_role("searchbox").fill("port 8001")
+    shown.get_by_label("Search title").fill("port 8001")
     expect(page.rows).to_have_count(1)
     row = page.option("Question 1: never touch port 8001")
     for fact in ("8", "$0.07", "Sightline"):  # turns, cost, source
@@ -30,7 +30,7 @@ def test_a_session_is_found_and_opened(page: InspectedPage) -> None:
 def test_what_is_not_found_says_what_to_do(page: InspectedPage) -> None:
     """An empty list names the way out."""
     shown = page.open()
-    shown.get_by_role("searchbox").fill("nothing is called like this")
+    shown.get_by_label("Search title").fill("nothing is called like this")
     expect(shown.get_by_text("No session matches")).to_be_visible()
     expect(shown.get_by_text("Use fewer words")).to_be_visible()
 

@@ -1,12 +1,11 @@
 """`sightline find`: search in what was said, over the sessions of all projects."""
 
-import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -16,44 +15,14 @@ from sightline.adapters.mcp_answers import day, one_line, snippet
 from sightline.cli.options import META, Place, place, with_json
 from sightline.cli.render import console, error_console, print_json, print_text, progress
 from sightline.view.catalog.places import IMPORTED, SAMPLES, Places
-from sightline.view.catalog.search_documents import Document
-from sightline.view.catalog.search_rows import SearchRow, is_line_id
+from sightline.view.catalog.search_rows import is_line_id
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.catalog.session_search import Found, FoundSession, SessionSearch
+from sightline.view.catalog.sought import AmongProject, Sought, sought
 
 _SLICE = 4 << 20  # bytes of logs that are read at a time
 _WAIT = 10.0  # seconds without a log that becomes searchable, after which another process is taken to read them
-_PHRASE = re.compile(r'"([^"]+)"')
 _DAY = click.DateTime(["%Y-%m-%d"])
-
-
-class Sought(NamedTuple):
-    """What the command line looks for."""
-
-    words: str
-    phrases: tuple[str, ...]
-    path: str
-    tool: str
-    since: str  # days as 2026-01-31; empty: any
-    until: str
-    errors: bool
-
-    @property
-    def query(self) -> str:
-        """All that the index is asked for: a path and a tool stand in the text of a result, with its call."""
-        return " ".join(filter(None, (self.words, *self.phrases, self.path, self.tool)))
-
-    def is_in(self, row: SearchRow) -> bool:
-        """Whether a row is what was asked for, besides by its words."""
-        text, when = " ".join(row.text.split()).casefold(), row.when[:10]
-        return (
-            all(phrase in text for phrase in self.phrases)
-            and self.path.casefold() in text
-            and (not self.tool or (row.kind == "tool" and text.partition(" ")[0] == self.tool.casefold()))
-            and (row.failed or not self.errors)
-            and (not self.since or when >= self.since)
-            and (not self.until or "" < when <= self.until)
-        )
 
 
 @click.command(short_help="Search in what was said, over all sessions.")
@@ -80,15 +49,16 @@ def find(words: tuple[str, ...], limit: int, as_json: bool, **filters: Any) -> N
       sightline find --tool Bash --path src/auth --json
     """
     here = place()
-    sought = _sought(words, **filters)
-    if not sought.query:
+    wanted = _sought(words, **filters)
+    if not wanted.query:
         raise click.UsageError(here.words("find what"))
     places = Places(Path(here.project).resolve(), root=here.root, stores=here.database, everywhere=True)
     catalog = SessionCatalog(places)
     search = SessionSearch(catalog, just_now=0)
     unread = _read_new(here, search)
-    among = _Among(click.get_current_context().meta.get(META + "project"))
-    matches = search.search(sought.query, limit, among, sought.is_in)
+    project = click.get_current_context().meta.get(META + "project")
+    among = AmongProject(Path(project).resolve() if project is not None else None)
+    matches = search.search(wanted.query, limit, among, wanted.is_in)
     hits = [*_described(here, catalog, matches)]
     if as_json:
         print_json({"terms": matches.terms, "sessions": hits, "unread": unread})
@@ -104,25 +74,8 @@ def find(words: tuple[str, ...], limit: int, as_json: bool, **filters: Any) -> N
 def _sought(
     words: Sequence[str], path: str, tool: str, since: datetime | None, until: datetime | None, *, errors: bool
 ) -> Sought:
-    single: list[str] = []
-    phrases: list[str] = []
-    for word in words:
-        phrases += _PHRASE.findall(word)
-        rest = _PHRASE.sub(" ", word).strip()
-        (phrases if " " in rest and rest == word.strip() else single).append(rest)
-    plain = tuple(" ".join(phrase.split()).casefold() for phrase in phrases)
     first, last = (f"{moment:%Y-%m-%d}" if moment is not None else "" for moment in (since, until))
-    return Sought(" ".join(filter(None, single)), plain, path, tool, first, last, errors)
-
-
-class _Among:
-    """Lets the sessions of one project through; all, if none is named."""
-
-    def __init__(self, project: str | None) -> None:
-        self._folder = Path(project).resolve() if project is not None else None
-
-    def __call__(self, _: str, document: Document) -> bool:
-        return self._folder is None or Path(document.look.project or "/").is_relative_to(self._folder)
+    return sought(words, path, tool, first, last, errors=errors)
 
 
 def _read_new(here: Place, search: SessionSearch) -> int:

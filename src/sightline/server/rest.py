@@ -22,6 +22,7 @@ from sightline.server.openapi import document
 from sightline.server.readiness import Readiness
 from sightline.server.reports import Reports
 from sightline.server.rest_operation import METHODS, ApiRequest, Operation, Served, answer, failed
+from sightline.server.session_finder import SessionFinder
 from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
@@ -30,6 +31,7 @@ from sightline.view.context_facts import Context
 from sightline.view.costs import PriceOf
 from sightline.view.inspection import CompactionFacts, ItemDetails, ItemPage, WindowFacts
 from sightline.view.token_tree import TokenTree
+from sightline.view.transcript import TranscriptHits, TranscriptPage
 
 if TYPE_CHECKING:
     from sightline.agent.models import Model
@@ -114,6 +116,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/sessions", "listSessions", "List sessions of all projects and sources, and files that can be imported",
         rest_list.list_sessions, values.SessionPage, query=values.SessionsQuery, errors=(400,),
     ),
+    _get(
+        "/api/find", "findSessions", "Find what was said in all sessions, as `sightline find` does",
+        rest_list.find_sessions, values.FoundSessions, query=values.FindSessionsQuery, errors=(400, 503),
+    ),
     _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, values.ImportList, errors=()),
     _post(
         "/api/imports", "beginImport", "Import a file that the list offers, or what is new in it",
@@ -181,6 +187,14 @@ OPERATIONS: tuple[Operation, ...] = (
     _post(
         f"{_ONE}/recall", "recallItems", "Find earlier items and bring the best back", rest_items.recall_items,
         values.FoundItems, body=values.Recall, noted="item.recall",
+    ),
+    _get(
+        f"{_ONE}/transcript", "getTranscript", "The messages as people read them, with tool results and calls",
+        rest_items.get_transcript, TranscriptPage, query=values.TranscriptQuery,
+    ),
+    _get(
+        f"{_ONE}/transcript/find", "findInTranscript", "The messages in which words stand",
+        rest_items.find_in_messages, TranscriptHits, query=values.FindQuery,
     ),
     # what is sent
     _get(
@@ -274,7 +288,7 @@ def rest_routes(
     sessions.on_close(reports.close)
     server = Served(
         sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
-        Readiness(sessions.stores), uploads, price_of, note,
+        Readiness(sessions.stores), uploads, price_of, SessionFinder(listing.catalog), note,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}
     for operation in operations:

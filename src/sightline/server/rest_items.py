@@ -10,6 +10,7 @@ from sightline.server.rest_values import (
     Constraints,
     Done,
     Expansion,
+    FindQuery,
     FoundItem,
     FoundItems,
     ItemsQuery,
@@ -17,6 +18,7 @@ from sightline.server.rest_values import (
     Pins,
     Recall,
     SearchQuery,
+    TranscriptQuery,
     Windows,
 )
 from sightline.server.snippets import snippet
@@ -30,6 +32,7 @@ from sightline.view.inspection import (
     pinned_items,
     shown_windows,
 )
+from sightline.view.transcript import TranscriptHits, TranscriptPage, find_in_transcript, transcript_page
 
 # ---------------------------------------------------------------------- items
 
@@ -43,6 +46,19 @@ async def list_items(request: ApiRequest) -> ItemPage:
 async def get_item(request: ApiRequest) -> ItemDetails:
     """Return one item in full."""
     return await request.read(item_details, request.path["item"])
+
+
+async def get_transcript(request: ApiRequest) -> TranscriptPage:
+    """Return a page of messages. Reads only what it returns."""
+    query: TranscriptQuery = request.query
+    whole, price_of = query.text == "full", request.server.price_of
+    return await request.read(transcript_page, query.start, query.limit, query.at, whole=whole, price_of=price_of)
+
+
+async def find_in_messages(request: ApiRequest) -> TranscriptHits:
+    """Return the messages in which words stand. So many are read for one answer that others need not wait."""
+    query: FindQuery = request.query
+    return await request.read(find_in_transcript, query.q, query.start, query.limit)
 
 
 async def list_pins(request: ApiRequest) -> Pins:

@@ -16,6 +16,8 @@ from sightline.server.rest_operation import ApiRequest, Busy, NotFound, QuotaExc
 from sightline.server.rest_values import (
     Economy,
     FileChoice,
+    FindSessionsQuery,
+    FoundSessions,
     ImportFacts,
     ImportList,
     ModelFacts,
@@ -58,6 +60,12 @@ async def list_sessions(request: ApiRequest) -> SessionPage:
     """Return a part of the list of sessions and files."""
     query: SessionsQuery = request.query
     return await request.server.listing.page(query)
+
+
+async def find_sessions(request: ApiRequest) -> FoundSessions:
+    """Return the sessions in which something matches."""
+    query: FindSessionsQuery = request.query
+    return await request.server.finder.find(query)
 
 
 # ---------------------------------------------------------------------- recordings

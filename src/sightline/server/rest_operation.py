@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sightline.server.imports import Imports
     from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
+    from sightline.server.session_finder import SessionFinder
     from sightline.server.session_list import SessionList
     from sightline.server.uploads import Uploads
     from sightline.session.session import Session
@@ -78,6 +79,7 @@ class Served(NamedTuple):
     readiness: "Readiness"
     uploads: "Uploads"
     price_of: "PriceOf"  # of a model
+    finder: "SessionFinder"
     note: "Callable[[Request, str, str], Awaitable[None]] | None" = None  # is told what was done, and to what
 
 

@@ -54,6 +54,19 @@ class SearchQuery(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
 
 
+class TranscriptQuery(PageQuery, frozen=True):
+    """A page of messages."""
+
+    at: Annotated[str, Meta(max_length=60, description="an item: the page that has it, instead of `start`")] = ""
+    text: Annotated[Literal["beginning", "full"], Meta(description="how much of each text")] = "beginning"
+
+
+class FindQuery(PageQuery, frozen=True):
+    """What to find, from which message on."""
+
+    q: Annotated[str, Meta(max_length=1000, description="words that stand there so, in any case")] = ""
+
+
 class ContextQuery(BranchQuery, frozen=True):
     """For which budget, and whether to list what is not shown."""
 
@@ -120,6 +133,22 @@ class SessionsQuery(Struct, frozen=True):
     project: Annotated[str, Meta(max_length=4096, description="the whole path")] = ""
     sort: Sort = "updated"
     order: Literal["desc", "asc"] = "desc"
+
+
+Day = Annotated[str, Meta(pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="a day as in 2026-01-31")]
+
+
+class FindSessionsQuery(Struct, frozen=True):
+    """What to find in all sessions, as `sightline find` does."""
+
+    q: Annotated[str, Meta(max_length=1000, description="words; what stands in double quotes is a phrase")] = ""
+    path: Annotated[str, Meta(max_length=1000, description="only where this path, or a part of one, is named")] = ""
+    tool: Annotated[str, Meta(max_length=200, description="only results of this tool")] = ""
+    project: Annotated[str, Meta(max_length=4096, description="only sessions of this folder")] = ""
+    since: Day = ""
+    until: Day = ""
+    errors: Annotated[bool, Meta(description="only results of calls that failed")] = False
+    limit: Annotated[int, Meta(ge=1, le=200, description="sessions")] = 20
 
 
 class UploadQuery(Struct, frozen=True):
@@ -312,6 +341,35 @@ class FoundItems(Struct, frozen=True):
     """Earlier items that match, the best first."""
 
     found: list[FoundItem]
+
+
+class FoundMessage(Struct, frozen=True):
+    """Something that was said or done in a session, and matches. Of a file that was not imported, `id` is a line."""
+
+    id: str
+    kind: str
+    when: str
+    failed: bool
+    snippet: list[SnippetPart]
+
+
+class FoundSession(Struct, frozen=True):
+    """A session in which something matches, the best first; or a file that could become one."""
+
+    id: str
+    file: str | None
+    source: str
+    project: str
+    title: str
+    updated: float
+    hits: list[FoundMessage]
+
+
+class FoundSessions(Struct, frozen=True):
+    """The sessions that match best, of the logs read so far. `unread`: how many are not; ask again for the rest."""
+
+    sessions: list[FoundSession]
+    unread: int
 
 
 class ConstraintFacts(Struct, frozen=True, omit_defaults=True):

@@ -44,6 +44,14 @@ def milliseconds(timestamp: str) -> int:
     return round(in_zone.timestamp() * 1000)
 
 
+def seconds_between(first: str, second: str) -> float:
+    """Return the seconds between two times; 0 if one of them is none."""
+    try:
+        return (milliseconds(second) - milliseconds(first)) / 1000
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 class SeqClock:
     """A counter for sequence numbers. Safe under threads."""
 

@@ -13,7 +13,7 @@ from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import price_input
 from sightline.providers.windows import usual_window, windows_of
 from sightline.session.session import Session
-from sightline.values.clock import milliseconds
+from sightline.values.clock import seconds_between
 from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost, input_cost
 from sightline.view.call_payloads import receipt_entry, since_sweep
@@ -57,6 +57,18 @@ def timeline_page(session: Session, start: int, limit: int, every: int, price_of
     rows, total = call_rows(session, start, limit, every, price_of)
     end = start + len(rows) * every
     return TimelinePage(rows, total, end if rows and end < total else None)
+
+
+def calls_answered(session: Session, rows: Sequence[int], price_of: PriceOf = known_price) -> dict[int, CallRow]:
+    """Return the calls that are answered by some of these rows, which follow each other on the branch, by the row."""
+    with session._lock:
+        index, timeline = call_index(session), session.log.timeline
+        replies = [row for row in rows if timeline.kind[row] == Kind.ASSISTANT]
+        if not replies:
+            return {}
+        start, end = index.place(replies[0]), index.place(replies[-1]) + 1
+        made, _ = _made_rows(session, start, end - start, price_of=price_of)
+        return {call.reply: each.row for call, each in zip(index.calls[start:end], made, strict=True)}
 
 
 def call_at(session: Session, number: int, price_of: PriceOf = known_price) -> tuple[CallRow, CallFacts]:
@@ -282,7 +294,7 @@ class _Rows:
         timestamp: str,
     ) -> int:
         """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
-        if before is None or _seconds_between(before.timestamp, timestamp) > self._profile.cache_seconds:
+        if before is None or seconds_between(before.timestamp, timestamp) > self._profile.cache_seconds:
             return 0
         head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
         if note is None:
@@ -411,14 +423,6 @@ def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profil
     if usage is None:
         return round(call_cost(total, cached, profile), 1)
     return round(input_cost(usage, profile.prices), 1)
-
-
-def _seconds_between(first: str, second: str) -> float:
-    """Return the seconds between two times; 0 if one of them is none."""
-    try:
-        return (milliseconds(second) - milliseconds(first)) / 1000
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _branch_starts(journal: Journal) -> list[tuple[int, str]]:

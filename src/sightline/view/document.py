@@ -100,7 +100,7 @@ def _part_blocks(part: Part, locale: str, tools: dict[str, str]) -> Iterator[Blo
             yield from (block for block in inside if block.form != "text")
         case Image() | File():
             label = _SAY("image" if isinstance(part, Image) else "file", locale)
-            yield Block("named", label, _media(part))
+            yield Block("named", label, media_name(part))
         case Opaque() if thoughts := thoughts_in(part.raw):
             yield Block("thinking", _SAY("thinking", locale), text=_clean(thoughts))
         case Opaque() if part.raw:
@@ -135,7 +135,7 @@ def _indented(call: Call) -> str:
         return text
 
 
-def _media(part: Image | File) -> str:
+def media_name(part: Image | File) -> str:
     """Return what an image or document is called: its name, type, size and address."""
     size = human_size(len(part.data.rstrip("=")) * 3 // 4) if part.data else ""
     pixels = f"{part.width}×{part.height}" if isinstance(part, Image) and part.width else ""

@@ -33,6 +33,7 @@ _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _SYSTEM = _PLACES["system"]
 _BY_KIND = {int(kind): kind.name.lower() for kind in Kind if kind is not Kind.WINDOW}
 _PLACE_OF = {kind: _PLACES[name] for kind, name in _BY_KIND.items()}
+_CALL = int(Kind.CALL)  # a member of an enum takes long to look up
 _APART = (int(Kind.SYSTEM), int(Kind.WINDOW), int(Kind.SUMMARY))  # kinds that are not just added
 _SPECIAL = FAILED | LABELLED | ORPHAN | OPAQUE | HEAD
 _READ_AT_ONCE = 512  # entries
@@ -127,16 +128,17 @@ class Ledger:
         timeline, first = self._timeline, self._row
         if end <= first:
             return
-        straight, path, profile = len(timeline.branches) == 1, self._path, self._journal.reader.profile
-        framing = [profile.message_tokens] * len(Kind)
-        framing[Kind.CALL] = profile.call_tokens
+        straight, path, shown, said = len(timeline.branches) == 1, self._path, self._shown, self._said
+        message_tokens, call_tokens = (
+            self._journal.reader.profile.message_tokens,
+            self._journal.reader.profile.call_tokens,
+        )
         kinds, states, full = timeline.kind, timeline.state, timeline.full
-        added = [0] * len(KINDS)
         for row in range(first, end):  # a few steps for each row, because there may be a million
             if not (straight or path.holds(timeline.branch[row], row)):
                 continue
             kind, state = kinds[row], states[row]
-            tokens = full[row] + framing[kind]
+            tokens = full[row] + (call_tokens if kind == _CALL else message_tokens)
             if state & _SPECIAL or kind in _APART:
                 if kind == Kind.SYSTEM and state & HEAD:
                     self._head = tokens if state & REPLACING else self._head + tokens
@@ -148,12 +150,12 @@ class Ledger:
                     continue
                 self._failed += bool(state & FAILED)
                 for name, size in self.parts(row):
-                    added[_PLACES[name]] += size
+                    shown[_PLACES[name]] += size
+                    said[_PLACES[name]] += size
             else:
-                added[_PLACE_OF[kind]] += tokens
-        for place, tokens in enumerate(added):
-            self._shown[place] += tokens
-            self._said[place] += tokens
+                place = _PLACE_OF[kind]
+                shown[place] += tokens
+                said[place] += tokens
         self._row = end
 
     def _put(self, row: int, sign: int) -> None:

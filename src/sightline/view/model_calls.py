@@ -49,6 +49,13 @@ class CallIndex:
         same = self.timeline is journal.timeline and self.branch == journal.branch
         return same and self._next_row <= len(journal.timeline) and self._path.limits == journal.path.limits
 
+    def place(self, reply: int) -> int:
+        """Return the place among the calls of the one that the answer in this row belongs to."""
+        at = bisect_right(self.calls, reply, key=lambda call: call.rows) - 1
+        while self.calls[at].reply != reply:  # others that have no answer may have been made meanwhile
+            at -= 1
+        return at
+
     def update(self) -> None:
         """Add the calls that were made since."""
         if self.calls and self.calls[-1].reply == NONE:  # its reply may have come
