@@ -60,17 +60,15 @@ export default function TranscriptView({
   };
   const isPlaced = useRef(false); // at the message of the address: what is looked for is looked for from there on
   isPlaced.current ||= !item || wanted.data !== undefined || wanted.error !== undefined;
+  const startedFor = useRef(""); // the words of which the first hit was gone to
   useEffect(() => {
-    if (!isPlaced.current) return;
-    if (!found.hits.length) setHit(-1);
-    else
-      showHit(
-        Math.max(
-          0,
-          found.hits.findIndex((each) => each.place >= current),
-        ),
-      );
-  }, [found.words, found.hits.length > 0, isPlaced.current]);
+    if (!isPlaced.current || startedFor.current === found.words) return;
+    const next = found.hits.findIndex((each) => each.place >= current);
+    if (next < 0 && found.share < 1) return setHit(-1); // those before the current message were found first
+    startedFor.current = found.words;
+    if (found.hits.length) showHit(Math.max(next, 0));
+    else setHit(-1);
+  }, [found, isPlaced.current]);
   useMark(pages.row(current)?.id, hits.current);
   useKeys({
     j: () => go(Math.min(isOnPage(current) ? current + 1 : firstOnPage(), total - 1)),
@@ -300,10 +298,11 @@ function useFound(session: string, branch: string, words: string): Found {
 function told(found: Found, hit: number): string {
   const searched = found.share < 1 ? ` · ${say("searched", { share: percent(found.share) })}` : "";
   if (!found.hits.length) return found.share < 1 ? searched.slice(3) : say("no hits");
+  if (hit < 0) return say("n messages", { count: whole(found.hits.length) }) + searched;
   return say("hit n of", { number: whole(hit + 1), total: whole(found.hits.length) }) + searched;
 }
 
-const TYPING = "input, select, textarea, [contenteditable]";
+const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
 const ACTING = "a, button, summary, label";
 
 function isTyping(element: Element | null): boolean {

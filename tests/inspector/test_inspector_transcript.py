@@ -206,6 +206,10 @@ def look_through(browser: Browser, folder: Path, items: int) -> None:
         shown.get_by_role("searchbox").fill(f"message {items - 2}:")
         expect(shown.locator("mark")).to_have_text([f"message {items - 2}:"])
         assert shown.locator(".feed-row").count() <= 60
+        page.open(f"#/s/long/transcript/{items - 100}?find=the+value")  # of all hits, the one at the address
+        expect(message(page, f"message {items - 102}:").locator("mark")).to_be_in_viewport()
+        expect(shown.get_by_role("status").filter(has_text="Message")).to_contain_text(f"of {items:,}")
+        expect(message(page, f"message {items - 102}:")).to_have_class(MARKED)
         assert 40 * len(page.asked(r"/transcript\?start")) <= 600
 
 

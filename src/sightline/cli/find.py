@@ -98,7 +98,7 @@ def _described(here: Place, catalog: SessionCatalog, matches: Found) -> Iterator
     files = {source.id: source.file for source in catalog.sources() if source.log is None}
     for session in matches.sessions:
         look, show = session.document.look, _show(here, catalog.places, session, files.get(session.id))
-        page = "" if session.id in files else f"/inspector/#/s/{quote(session.id, safe='')}/items"
+        page = "" if session.id in files else f"/inspector/#/s/{quote(session.id, safe='')}/transcript"
         yield {
             "session": session.id, "source": look.source, "project": look.project, "title": look.title,
             "day": day(session.document.updated), "open": show, "page": page,
