@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { post, query } from "./api";
 import { useDrop } from "./drop";
 import { FindFields, FoundList, isSought, useSought } from "./find";
+import { Glance } from "./glance";
 import { linkTo, useEvents, useNarrow, useSettled, useWhileSeen } from "./hooks";
 import { FileButton, Imports, useImports } from "./imports";
 import { LongList, usePages } from "./list";
@@ -87,6 +88,7 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
       </div>
       <FindFields sought={sought} onChange={changeSought} />
       <Imports list={imports.list} onClose={imports.clear} />
+      {finds ? null : <Glance project={project} />}
       {finds ? <FoundList sought={sought} project={project} onImport={imports.addPath} /> : null}
       {pages.error && pages.total === undefined ? <Failure error={pages.error} retry={pages.reload} /> : null}
       {pages.total === undefined && !pages.error ? <Busy /> : null}

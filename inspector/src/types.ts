@@ -286,6 +286,19 @@ export interface CostPart {
   cost: number | null;
 }
 
+/** One of the sessions that cost most, and what made it so: the reasons that the list knows, as counts. */
+export interface CostlySession {
+  id: string;
+  title: string;
+  project: string;
+  cost: number;
+  calls: number;
+  uncached: number;
+  rereads: number;
+  compactions: number;
+  faults: number;
+}
+
 /** A compaction whose summary is shown. */
 export interface CoveringSummary {
   boundary: number;
@@ -553,6 +566,16 @@ export interface Node {
   children: Node[];
 }
 
+/** All sessions that have been counted. `pending`: how many have not been, yet. */
+export interface Overview {
+  total: Sum;
+  since: string;
+  days: Sum[];
+  projects: Sum[];
+  costly: CostlySession[];
+  pending: number;
+}
+
 /** The items that somebody pinned, in order. */
 export interface Pins {
   items: ItemFacts[];
@@ -760,6 +783,18 @@ export interface Spent {
   write_cost: number;
   output_cost: number;
   money: number | null;
+}
+
+/** Several sessions together. */
+export interface Sum {
+  name: string;
+  sessions: number;
+  calls: number;
+  usage: Usage;
+  cost: number;
+  unpriced: number;
+  saved: Saved;
+  saved_money: number;
 }
 
 /** Some calls of a branch, oldest first. */

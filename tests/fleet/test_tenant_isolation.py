@@ -197,6 +197,21 @@ def test_a_list_has_nothing_of_another(world: World, operation: Operation) -> No
         assert word not in str(answer.headers)
 
 
+def test_the_sums_over_all_sessions_are_of_the_tenants_own(world: World) -> None:
+    """As many as its own list has, and none but those is named among what cost most."""
+    own = {}
+    for tenant in ("acme", "bolt"):
+        client, pending = world.tenancy.client(tenant), 1
+        while pending:
+            sums = client.get("/api/overview").json()
+            pending = sums["pending"]
+        own[tenant] = {row["id"] for row in client.get("/api/sessions?limit=500").json()["sessions"]}
+        assert sums["total"]["sessions"] == len(own[tenant])
+        assert {session["id"] for session in sums["costly"]} <= own[tenant]
+    assert set(world.theirs.sessions) <= own["acme"]
+    assert own["acme"].isdisjoint(own["bolt"])
+
+
 def test_a_search_of_all_sessions_finds_only_what_is_the_tenants_own(world: World) -> None:
     """The owner finds it in each session, with the same request that tells another tenant of nothing."""
     found = {}

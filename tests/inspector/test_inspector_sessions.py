@@ -47,6 +47,23 @@ def test_the_list_is_sorted_and_filtered(page: InspectedPage) -> None:
     expect(page.rows).to_contain_text("not imported")
 
 
+def test_all_sessions_are_summed_at_a_glance(page: InspectedPage) -> None:
+    """One line says what they cost; opened, it says so by day and project, and which cost most and why."""
+    shown = page.open()
+    glance = shown.locator("details.glance")
+    expect(glance).to_contain_text("2 sessions")
+    expect(glance).to_contain_text("sending everything (forecast)")
+    glance.locator("summary").click()
+    for title in ("Project", "Day"):
+        table = glance.get_by_role("region", name=title)
+        expect(table.get_by_role("columnheader", name="Saved")).to_be_visible()
+        expect(table.get_by_role("row")).to_have_count(2)
+    page.shoot("glance")
+    assert page.violations() == []
+    glance.get_by_role("link", name=re.compile("Question 1")).click()
+    expect(shown).to_have_url(re.compile("/s/work/context"))
+
+
 def test_the_keyboard_is_enough(page: InspectedPage) -> None:
     """Tab reaches the list, arrow keys choose, Enter opens; the focus is seen."""
     shown = page.open()

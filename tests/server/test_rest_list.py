@@ -174,3 +174,15 @@ def test_cost_is_known_only_if_every_price_is() -> None:
     assert cost_of({CLAUDE: used}) == pytest.approx(4)
     assert cost_of({CLAUDE: used, "gpt-unheard-of": used}) is None
     assert cost_of({}) is None
+
+
+@pytest.mark.slow
+def test_all_sessions_at_a_glance_are_the_sums_of_the_list(project: Path, server: RestServer) -> None:
+    converse(project, "another")
+    listed = server.get("/api/sessions")["sessions"]
+    sums = server.get("/api/overview")
+    assert sums["total"]["sessions"] == len(listed)
+    assert sums["total"]["calls"] == sum(row["calls"] for row in listed)
+    assert sums["total"]["saved"]["calls"] == sum(row["saved"]["calls"] for row in listed if row["saved"])
+    assert server.get("/api/overview?since=2999-01-01")["total"]["sessions"] == 0
+    assert server.client.get("/api/overview?since=yesterday").status_code == 400

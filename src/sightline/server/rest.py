@@ -27,6 +27,7 @@ from sightline.server.session_list import SessionList
 from sightline.server.sessions import OpenSessions
 from sightline.server.uploads import MOST_WAITING, Uploads
 from sightline.view import call_values as calls
+from sightline.view.catalog.overview import Overview
 from sightline.view.context_facts import Context
 from sightline.view.costs import PriceOf
 from sightline.view.inspection import CompactionFacts, ItemDetails, ItemPage, WindowFacts
@@ -119,6 +120,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(
         "/api/find", "findSessions", "Find what was said in all sessions, as `sightline find` does",
         rest_list.find_sessions, values.FoundSessions, query=values.FindSessionsQuery, errors=(400, 503),
+    ),
+    _get(
+        "/api/overview", "getOverview", "What all sessions used by day and project, what cost most, what was saved",
+        rest_list.get_overview, Overview, query=values.OverviewQuery, errors=(400,),
     ),
     _get("/api/imports", "listImports", "List the last imports", rest_list.list_imports, values.ImportList, errors=()),
     _post(

@@ -21,6 +21,7 @@ from sightline.server.rest_values import (
     ImportFacts,
     ImportList,
     ModelFacts,
+    OverviewQuery,
     ServerFacts,
     SessionPage,
     SessionsQuery,
@@ -28,6 +29,7 @@ from sightline.server.rest_values import (
 )
 from sightline.server.safety import throw_body_away
 from sightline.server.uploads import Uploads
+from sightline.view.catalog.overview import Overview
 from sightline.view.document import TRANSCRIPTS
 from sightline.wire import registry
 
@@ -66,6 +68,12 @@ async def find_sessions(request: ApiRequest) -> FoundSessions:
     """Return the sessions in which something matches."""
     query: FindSessionsQuery = request.query
     return await request.server.finder.find(query)
+
+
+async def get_overview(request: ApiRequest) -> Overview:
+    """Return the sums over all sessions that have been counted."""
+    query: OverviewQuery = request.query
+    return await request.server.listing.overview(query.project, query.since)
 
 
 # ---------------------------------------------------------------------- recordings

@@ -151,6 +151,13 @@ class FindSessionsQuery(Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="sessions")] = 20
 
 
+class OverviewQuery(Struct, frozen=True):
+    """Which sessions are added up."""
+
+    project: Annotated[str, Meta(max_length=4096, description="the whole path; empty: all")] = ""
+    since: Annotated[str, Meta(pattern=r"^(\d{4}-\d{2}-\d{2})?$", description="a day; empty: from the beginning")] = ""
+
+
 class UploadQuery(Struct, frozen=True):
     """The name of a file that is uploaded."""
 

@@ -10,6 +10,7 @@ from sightline.server.events import Event
 from sightline.server.rest_values import SessionPage, SessionsQuery
 from sightline.server.sessions import OpenSessions
 from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
+from sightline.view.catalog.overview import Overview, overview
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.costs import PriceOf
 
@@ -36,6 +37,13 @@ class SessionList:
         following = end if page.rows and end < page.total else None
         rows = list(map(self._with_state, page.rows))
         return SessionPage(rows, page.total, following, page.pending, page.sources, page.projects)
+
+    async def overview(self, project: str, since: str) -> Overview:
+        """Return the sums over all sessions, or those of a project, written to on this day or later."""
+        sums = await asyncio.to_thread(overview, self.catalog, project, since)
+        if sums.pending:
+            self._count_later()
+        return sums
 
     async def facts(self, session_id: str) -> SessionFacts:
         """Return the facts of one session."""
