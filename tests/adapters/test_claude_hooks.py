@@ -14,7 +14,7 @@ from claude_log import WrittenLog
 
 from sightline.adapters import claude_code, claude_hooks
 from sightline.adapters.claude_code import give_back, keep, mcp_server
-from sightline.adapters.claude_status import status_line
+from sightline.adapters.claude_status import SAVINGS, status_line
 from sightline.adapters.mcp_memory import SessionMemory
 from sightline.imports.log_part import LogPart
 from sightline.view.catalog.places import Places
@@ -332,6 +332,27 @@ def test_the_log_is_counted_between_calls(
     lines = capsys.readouterr().out.splitlines()
     assert [line.count("1 re-read") for line in lines] == [0, 1, 1]
     assert [line.count("1 compaction") for line in lines] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [('{"dollars": 4.456}', "$4.46 saved in all"), ('{"dollars": -1.0}', ""), ('{"dollars": "x"}', ""), ("torn", "")],
+)
+def test_what_all_sessions_have_saved_is_told(
+    kept: str,
+    shown: str,
+    log: WrittenLog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As `sightline savings`, or the page, has counted it last."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / SAVINGS).write_text(kept)
+    call("status-line", log.facts(), monkeypatch, root=str(home))
+    line = capsys.readouterr().out
+    assert (shown in line) if shown else ("saved" not in line)
 
 
 @pytest.mark.parametrize(

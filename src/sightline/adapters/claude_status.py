@@ -15,6 +15,7 @@ from sightline.adapters.claude_hooks import METERS, make_folder
 from sightline.values.screen_text import bar
 
 WINDOW = 200_000  # tokens, if Claude Code does not say
+SAVINGS = "savings.json"  # in the home: what `sightline savings` has counted
 _WIDTH = 10  # columns of the bar
 _COLOURS = ((80, 31), (60, 33), (0, 32))  # percent from which on it is red, yellow, green
 _SECONDS = 3.0  # that another status line may take
@@ -26,7 +27,8 @@ def status(facts_json: bytes, folder: str, locale: str, before: str) -> Iterator
     other = _start(before, facts_json) if before else None
     try:
         facts = json.loads(facts_json)
-        line = status_line(facts if isinstance(facts, dict) else {}, _counts(facts, folder), locale)
+        counts = {**_counts(facts, folder), "saved": _saved(folder)}
+        line = status_line(facts if isinstance(facts, dict) else {}, counts, locale)
     finally:
         if other is not None:
             yield _output(other)
@@ -55,6 +57,8 @@ def status_line(
         parts.append(_word("cached", locale, percent=round(100 * cached / used)))
     if cost := _dict(facts, "cost").get("total_cost_usd"):
         parts.append(f"${cost:.2f}")
+    if saved := counts.get("saved"):
+        parts.append(_word("saved", locale, dollars=f"${saved:.2f}"))
     more = "+" if counts.get("is_behind") else ""
     for name in ("rereads", "compactions"):
         if count := counts.get(name):
@@ -90,6 +94,12 @@ def _counts(facts: Any, folder: str) -> dict[str, Any]:
     if counts.get("place") == os.stat(log).st_size:  # noqa: PTH116 - nothing is new: nothing more is imported
         return counts
     return _count_on(log, counts, folder, file)
+
+
+def _saved(folder: str) -> float:
+    """Return the dollars that all sessions have saved, as they were counted last; 0: none, or that is not known."""
+    dollars = _load(os.path.join(os.path.dirname(folder), SAVINGS)).get("dollars")  # noqa: PTH118, PTH120
+    return dollars if isinstance(dollars, float) and dollars > 0 else 0.0
 
 
 def _load(file: str) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """What shortening has saved, counted from the log alone; and all sessions at a glance."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sightline import Budget, MemoryStores, Session, Settings
+from sightline.adapters.claude_status import SAVINGS
 from sightline.providers.prices import Price
 from sightline.testing import calling, reply_of
 from sightline.values.items import Usage
@@ -13,7 +15,7 @@ from sightline.values.profiles import profile
 from sightline.view.call_rows import call_page
 from sightline.view.catalog.log_count import Counted, LogCount
 from sightline.view.catalog.overview import overview
-from sightline.view.catalog.places import Places
+from sightline.view.catalog.places import SAVINGS_FILE, Places
 from sightline.view.catalog.savings import Saved, SavingsCount, SentPrompt, money_saved, total
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.costs import cost_of
@@ -216,7 +218,10 @@ def test_what_an_earlier_version_counted_without_savings_is_counted_again(
     catalog: SessionCatalog, tmp_path: Path
 ) -> None:
     catalog.keep()
+    saved = json.loads((tmp_path / "home" / SAVINGS_FILE).read_bytes())
+    assert saved == {"dollars": round(overview(catalog).total.saved_money, 2)}
     [kept] = (tmp_path / "home").rglob("session-list.msgpack")
+    assert SAVINGS_FILE == SAVINGS
     data = kept.read_bytes()
     assert b"-2" in data
     kept.write_bytes(data.replace(b"-2", b"-1", 1))

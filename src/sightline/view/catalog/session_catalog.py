@@ -54,7 +54,8 @@ from sightline.view.catalog.offered_files import (
     home_folders,
     look_at,
 )
-from sightline.view.catalog.places import LIST_FILE, Place, Places
+from sightline.view.catalog.places import LIST_FILE, SAVINGS_FILE, Place, Places
+from sightline.view.catalog.savings import money_saved
 from sightline.view.costs import PriceOf
 
 _MOST_HEADS = 200  # logs, and files, whose beginning is read for one list; others are read in the background
@@ -156,7 +157,15 @@ class SessionCatalog:
                 with suppress(OSError):  # a newcomer has no such folder yet
                     make_directory(self._file.parent)
                 replace_whole(self._file, msgspec.msgpack.encode(KeptList(LIST_VERSION, logs, looks)))
+                self._keep_savings()
                 self._is_new = False
+
+    def _keep_savings(self) -> None:
+        """Keep what was saved in all sessions of this machine, for the status line of Claude Code: it must be quick."""
+        if self.places.everywhere:
+            saved = (money_saved(log.counted.saved, self._price_of) for log in self._logs.values())
+            dollars = round(sum(filter(None, saved)), 2)
+            replace_whole(self.places.home / SAVINGS_FILE, msgspec.json.encode({"dollars": dollars}))
 
     def sources(self) -> list[SessionSource]:
         """Return every log of a session and every offered file, the one changed last first. None of them is read.
