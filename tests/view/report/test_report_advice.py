@@ -149,6 +149,12 @@ def test_several_sessions_are_summed() -> None:
     assert [(each.file, each.reads) for each in both.again] == [("/w/shop.py", 6)]
 
 
+def test_each_answer_is_a_call_as_in_the_list() -> None:
+    """Also one that directly follows another, which a replay takes for one answer."""
+    made = report(Log().user("go").answer("Hm.", usage=(0, 9, 0, 5)).answer("Done.", usage=(0, 9, 9, 5)))
+    assert made.calls == made.models["claude-x"] == made.spent.calls == 2
+
+
 def test_what_was_measured_and_what_is_a_forecast_are_not_added_up() -> None:
     """A log without its provider's usage stands in the list, marked, and beside the sums, but in none of them."""
     told_of, silent = report(costly()), report(Log().user("Hello there").read("c1").read("c2").answer("Done."))
