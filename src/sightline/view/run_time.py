@@ -189,7 +189,8 @@ class _Run:
     @property
     def sums(self) -> TimeSums:
         """What the steps add up to."""
-        return TimeSums(*(self._totals[kind] / 1000 for kind in (_MODEL, _TOOL, _USER)), *self._counts)
+        model, tools, user = (self._totals[kind] / 1000 for kind in (_MODEL, _TOOL, _USER))
+        return TimeSums(model, tools, user, *self._counts)
 
     def places(self, session: Session, wanted: RowFilter, *, longest: bool) -> Sequence[int]:
         """Return the places of the wanted steps, in order or the longest first. Waits for the user are not sorted."""
