@@ -47,20 +47,20 @@ export function TimeView({ session, branch, details }: Place) {
           <p>{say(isFiltered(asked) ? "filter advice" : "no calls advice")}</p>
         </Empty>
       ) : null}
-      {page?.total ? <Steps pages={pages} longest={page.longest} session={session} branch={branch} /> : null}
+      {page?.total ? <Steps pages={pages} page={page} session={session} branch={branch} /> : null}
     </div>
   );
 }
 
 function Sums({ sums }: { sums: TimeSums }) {
-  const all = sums.model + sums.tools + sums.user;
+  const work = sums.model + sums.tools;
   if (!sums.timed) return sums.calls ? <p class="note">{say("no times")}</p> : null;
   const stat = (name: "model" | "tools" | "user") => (
     <Stat
       label={say(`time ${name}`)}
       title={say(`time ${name} about`)}
       value={duration(sums[name])}
-      note={percent(all ? sums[name] / all : 0)}
+      note={name === "user" || !work ? "" : say("share of work", { share: percent(sums[name] / work) })}
     />
   );
   return (
@@ -79,12 +79,14 @@ function Sums({ sums }: { sums: TimeSums }) {
 
 interface StepsProps {
   pages: Pages<TimeStep>;
-  longest: number | null;
+  page: TimePage;
   session: string;
   branch: string;
 }
 
-function Steps({ pages, longest, session, branch }: StepsProps) {
+function Steps({ pages, page, session, branch }: StepsProps) {
+  const { longest } = page;
+  const hasTimes = page.sums.timed > 0;
   const [selected, setSelected] = useState(0);
   const [hovered, setHovered] = useState<number>();
   const [[first, last], setSeen] = useState<[number, number]>([0, 0]);
@@ -98,7 +100,7 @@ function Steps({ pages, longest, session, branch }: StepsProps) {
   const chosen = pages.row(hovered ?? selected);
   return (
     <>
-      <AxisLine axis={axis} />
+      {hasTimes ? <AxisLine axis={axis} /> : null}
       <LongList
         id="step"
         label={say("view time")}
@@ -122,7 +124,7 @@ function Steps({ pages, longest, session, branch }: StepsProps) {
       <ul class="legend" aria-label={say("legend")}>
         <LegendLine look="kind-assistant">{say("step model")}</LegendLine>
         <LegendLine look="kind-call">{say("step tool")}</LegendLine>
-        <li>{say(longest === null ? "axis about" : "axis longest about")}</li>
+        {hasTimes ? <li>{say(longest === null ? "axis about" : "axis longest about")}</li> : null}
       </ul>
     </>
   );
@@ -135,7 +137,7 @@ function AxisLine({ axis }: { axis: Axis }) {
       <span class="track">
         {axis.ticks.map((tick) => (
           <small key={tick} style={{ left: `${(tick / axis.length) * 100}%` }}>
-            {duration(tick)}
+            {tick < 60 ? say("n seconds", { seconds: Number(tick.toFixed(2)) }) : duration(tick)}
           </small>
         ))}
       </span>
@@ -158,9 +160,7 @@ function Step({ step, axis, place }: { step: TimeStep | undefined; axis: Axis; p
       </span>
       <span class={`track ${step.kind === "user" ? "gap" : ""}`}>
         {step.kind === "user" ? (
-          step.seconds === null ? null : (
-            <small>{say("waited for user", { time: duration(step.seconds) })}</small>
-          )
+          <small>{lengthText(step)}</small>
         ) : step.seconds === null ? null : (
           <i
             class={`bar ${LOOK[step.kind]} ${step.error ? "went-wrong" : ""}`}
@@ -173,16 +173,21 @@ function Step({ step, axis, place }: { step: TimeStep | undefined; axis: Axis; p
   );
 }
 
+function lengthText({ kind, seconds }: TimeStep): string {
+  if (kind === "user") return seconds === null ? "" : say("waited for user", { time: duration(seconds) });
+  return seconds === null ? say("no time known") : duration(seconds);
+}
+
 /** A step in words: what the pointer or the arrow keys are at. */
 function Told({ step }: { step: TimeStep }) {
   return (
     <>
       <b>{stepName(step.kind)}</b>
       {step.name ? <code>{oneLine(step.name, 60)}</code> : null}
-      <span>{step.seconds === null ? say("no time known") : duration(step.seconds)}</span>
+      <span>{lengthText(step)}</span>
       {step.error ? <span class="bad">{say("failed")}</span> : null}
       <span class="muted">{step.began === null ? "" : when(new Date(step.began * 1000).toISOString())}</span>
-      <span class="wrap">{oneLine(step.about, 200)}</span>
+      <span class="cut">{oneLine(step.about, 200)}</span>
     </>
   );
 }
