@@ -6,6 +6,7 @@ What calls are about has numbers in the columns (`SubjectNumbers`): a file has o
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -48,7 +49,6 @@ from sightline.log.columns import (
 from sightline.log.entries import Entry, full_tokens
 from sightline.log.stores import Line, Span
 from sightline.shorten import Effect
-from sightline.values.clock import milliseconds
 from sightline.values.items import Call, Kind, Lod
 from sightline.values.logger import log_damage
 from sightline.values.recall_tools import RECALL_NAMES
@@ -381,8 +381,10 @@ class GrowingTimeline(Timeline, kw_only=True):
 
 def _time_of(entry: Entry) -> int:
     """When an entry was written, in milliseconds since 1970; -1: it does not say so."""
-    try:
-        return max(milliseconds(entry.timestamp), NONE)
+    try:  # as `values.clock` reads a time; here, because every entry comes by
+        moment = datetime.fromisoformat(entry.timestamp)
+        in_zone = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return max(round(in_zone.timestamp() * 1000), NONE)
     except (ValueError, OverflowError):
         return NONE
 
