@@ -1,5 +1,5 @@
 // Where the time of a run went: a row for each model call, tool call and wait for the user, as bars on an axis of time.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
 import { FilterFields, isFiltered, useAsked, useFilters } from "./filters";
@@ -18,13 +18,16 @@ const stepName = (kind: string) => say(`step ${kind}` as Key);
 export function TimeView({ session, branch, details }: Place) {
   const [filters, change] = useFilters(["kind", "tool", "path", "errors", "sort"]);
   const asked = useAsked(filters);
+  const known = useRef(0); // items of the session, once they are known
   const pages = usePages<TimeStep>(
     (start, limit) => below(session, `/time${query({ start, limit, ...asked })}`, branch),
     JSON.stringify([session, branch, asked]),
     (answer: TimePage) => ({ rows: answer.steps, total: answer.total }),
   );
   useEvents(session, ["append", "payload", "import"], pages.reload);
-  useChange(details?.facts.items ?? 0, pages.reload); // a session that another program writes sends no events
+  const items = details?.facts.items ?? 0;
+  useChange(items, () => known.current && pages.reload()); // a session that another program writes sends no events
+  useEffect(() => void (known.current = items), [items]);
   const page = pages.first as TimePage | undefined;
   const longest = filters.sort === "longest";
   return (

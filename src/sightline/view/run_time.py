@@ -109,8 +109,10 @@ def _request(journal: Journal, row: int) -> int:
 
 def _rows_before(journal: Journal, row: int) -> Iterator[int]:
     """Yield the rows of the branch before this one, the last first."""
-    path, branches = journal.path, journal.timeline.branch
-    return (each for each in range(row - 1, -1, -1) if path.holds(branches[each], each))
+    path, branches, rows = journal.path, journal.timeline.branch, range(row - 1, -1, -1)
+    if len(journal.timeline.branches) == 1:
+        return iter(rows)
+    return (each for each in rows if path.holds(branches[each], each))
 
 
 def _user_time(journal: Journal, row: int) -> Stretch:
