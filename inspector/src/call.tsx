@@ -4,6 +4,7 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
+import { CallExport } from "./export";
 import { below, linkTo, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
@@ -12,7 +13,7 @@ import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallDetails, CallRow, Change, ContentLine } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
-export function CallView({ session, branch, number, compare }: Place & { number: number; compare: number }) {
+export function CallView({ session, branch, server, number, compare }: Place & { number: number; compare: number }) {
   return (
     <OneCall
       key={`${session} ${branch} ${number}`}
@@ -20,6 +21,7 @@ export function CallView({ session, branch, number, compare }: Place & { number:
       branch={branch}
       asked={number}
       compare={compare}
+      wires={server?.wires ?? []}
     />
   );
 }
@@ -30,6 +32,7 @@ interface Props {
   number: number;
   total: number;
   compare: number;
+  wires: string[];
 }
 
 interface Asked {
@@ -37,11 +40,12 @@ interface Asked {
   branch: string;
   asked: number; // 0: the last one
   compare: number;
+  wires: string[]; // in which the request can be exported
 }
 
 type Answered = CallDetails & { call: CallRow };
 
-function OneCall({ session, branch, asked, compare }: Asked) {
+function OneCall({ session, branch, asked, compare, wires }: Asked) {
   const shown = useRef(asked); // the last one stays the one that was shown, also when others follow it
   const pages = usePages<ContentLine>(
     (start, limit) => below(session, `/calls/${shown.current || "last"}${query({ start, limit })}`, branch),
@@ -81,7 +85,15 @@ function OneCall({ session, branch, asked, compare }: Asked) {
   const line = selected >= 0 ? pages.row(selected) : undefined;
   return (
     <div class="call">
-      <CallHead page={page} session={session} branch={branch} number={number} total={page.calls} compare={other} />
+      <CallHead
+        page={page}
+        session={session}
+        branch={branch}
+        number={number}
+        total={page.calls}
+        compare={other}
+        wires={wires}
+      />
       {other ? (
         <DiffPanel session={session} branch={branch} a={other} b={number} />
       ) : (
@@ -119,7 +131,7 @@ function Missing({ call }: { call: CallRow }) {
   return marks.length ? <p class="mark-words">{marksText({ ...call, marks })}</p> : null;
 }
 
-function CallHead({ page, session, branch, number, total, compare }: Props & { page: Answered }) {
+function CallHead({ page, session, branch, number, total, compare, wires }: Props & { page: Answered }) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
@@ -180,6 +192,7 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
         <a class="button" href={linkTo(session, "try", number, { branch })}>
           {say("view try")}
         </a>
+        <CallExport session={session} branch={branch} number={number} wire={page.wire} wires={wires} />
       </div>
       <CallStats call={call} page={page} />
       <Missing call={call} />
