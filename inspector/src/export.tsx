@@ -24,7 +24,7 @@ export function SessionExport({ session, branch, server }: { session: string; br
       path: below(session, `/export${query({ format, lang: language() })}`, branch),
     };
   });
-  return <Export title={say("export session")} forms={forms} />;
+  return <Export label={say("export")} title={say("export session")} forms={forms} />;
 }
 
 interface CallProps {
@@ -41,16 +41,16 @@ export function CallExport({ session, branch, number, wire, wires }: CallProps) 
     about: say(each === wire ? "export request" : "export other request"),
     path: below(session, `/calls/${number}/export${query({ wire: each })}`, branch),
   }));
-  return <Export title={say("export call", { number: whole(number) })} forms={forms} />;
+  return <Export label={say("export one call")} title={say("export call", { number: whole(number) })} forms={forms} />;
 }
 
 /** A button that asks in which form, and saves the file. */
-function Export({ title, forms }: { title: string; forms: Form[] }) {
+function Export({ label, title, forms }: { label: string; title: string; forms: Form[] }) {
   const [asks, setAsks] = useState(false);
   return (
     <>
       <button aria-haspopup="dialog" onClick={() => setAsks(true)}>
-        {say("export")}
+        {label}
       </button>
       {asks ? (
         <Dialog title={title} onClose={() => setAsks(false)}>
