@@ -72,7 +72,7 @@ def inspect(
 
     Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
     logs, or folders of logs, at other places. No key and no agent of ours is needed; with a model, the page can chat.
-    In the sessions of this project the model may then read its files, and more as the options of the chat say.
+    At 127.0.0.1 its model may read the files of this project, in sessions of this project; four options change that.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def inspect(
     if with_chat:
         with running(listener) as bound:
             _announce(here, host, bound, token, opens, sign_in)
-            _chat(here)
+            _chat(here, [f"--{name.replace('_', '-')}" for name, is_given in tools.items() if is_given])
         return
 
     def announce(bound: int) -> None:
@@ -188,10 +188,10 @@ def _equipped(here: Place, host: str, model: Model | None, options: ChatOptions)
     return EquippedModel(model, chat.tools, chat.agent)
 
 
-def _chat(here: Place) -> None:
+def _chat(here: Place, tools: Sequence[str]) -> None:
     """Chat in this terminal. If the chat cannot start, which it says itself, wait for Ctrl-C."""
     options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
-    command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
+    command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat", *tools]
     variables = os.environ | ({STORE: here.store} if here.store else {})
     if subprocess.run(command, check=False, env=variables).returncode:
         print_text(error_console(), here.words("inspect goes on"), "dim")
