@@ -144,9 +144,12 @@ function useEnd(changes: unknown[]) {
   useEffect(() => {
     if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, changes);
+  const last = useRef(0);
   const onScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = box.current!;
-    follows.current = scrollHeight - scrollTop - clientHeight < NEAR;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
+    follows.current = isNear || (follows.current && scrollTop >= last.current); // what grows below is no scrolling
+    last.current = scrollTop;
   };
   return { box, onScroll, follow: () => (follows.current = true) };
 }

@@ -81,6 +81,7 @@ def test_tools_and_answers_are_shown_as_in_the_transcript(browser: Browser, tmp_
     """The model reads a file of the project and is refused its keys; Markdown is read while it comes, HTML never."""
     with served(tmp_path, halting) as server, InspectedPage(browser, server) as page:
         shown = page.open("#/s/talk/chat")
+        shown.set_viewport_size({"width": 1440, "height": 500})
         expect(shown.get_by_text("file_reader, list_files, search_files, write_code, create, action")).to_be_visible()
         ask(shown, "Where does *web* listen?")
         exchanges = shown.locator(".messages .exchange")
@@ -91,6 +92,8 @@ def test_tools_and_answers_are_shown_as_in_the_transcript(browser: Browser, tmp_
         halting.may_go_on.set()
         expect(shown.get_by_role("button", name="Send")).to_be_visible()
         expect(shown.locator(".messages td", has_text="8080")).to_be_visible()
+        end = "document.querySelector('.messages')"
+        shown.wait_for_function(f"{end}.scrollHeight - {end}.scrollTop - {end}.clientHeight < 60")
         expect(shown.locator(".messages")).to_contain_text('<img src=x onerror="window.hacked = 1">')
         expect(shown.locator(".messages .from-user")).to_have_count(2)  # the question once, from the log
         expect(shown.locator(".messages .from-assistant", has_text="service")).to_have_count(1)
