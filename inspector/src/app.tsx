@@ -3,8 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { answerOffer, codeWasUsed, hasToken, setToken, whenTokenNeeded } from "./api";
 import { CallView } from "./call";
 import { ChangesView } from "./changes";
-import { ChatView } from "./chat";
 import { ContextView } from "./context";
+import { SessionExport } from "./export";
 import {
   below,
   linkTo,
@@ -130,6 +130,8 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
           {facts && facts.branches.length > 1 ? (
             <Branches route={route} names={facts.branches} current={branch || facts.branch} />
           ) : null}
+          <span class="grow" />
+          {server ? <SessionExport session={session} branch={branch} server={server} /> : null}
         </div>
         <div class="tabs">
           {VIEWS.map((view) => (
@@ -186,18 +188,21 @@ function show(route: Route, place: Place) {
     changes: () => <ChangesView {...place} />,
     try: () => <TryView {...place} number={callNumber(route.arg)} />,
     windows: () => <WindowsView {...place} />,
-    chat: () => <ChatView {...place} />,
+    chat: () => <Chat {...place} />,
   };
   return views[route.view]();
 }
 
-type TranscriptProps = Place & { item: string; find: string };
+const Transcript = inOwnFile(() => import("./transcript"));
+const Chat = inOwnFile(() => import("./chat"));
 
-/** The transcript, in a file of its own: only it reads Markdown. */
-function Transcript(props: TranscriptProps) {
-  const [View, setView] = useState<preact.ComponentType<TranscriptProps>>();
-  useEffect(() => void import("./transcript").then((file) => setView(() => file.default)), []);
-  return View ? <View key={`${props.session} ${props.branch}`} {...props} /> : <Busy />;
+/** A view that reads Markdown: what reads it is loaded when the first such view is shown. */
+function inOwnFile<P extends Place>(load: () => Promise<{ default: preact.ComponentType<P> }>) {
+  return (props: P) => {
+    const [View, setView] = useState<preact.ComponentType<P>>();
+    useEffect(() => void load().then((file) => setView(() => file.default)), []);
+    return View ? <View key={`${props.session} ${props.branch}`} {...props} /> : <Busy />;
+  };
 }
 
 function Branches({ route, names, current }: { route: Route; names: string[]; current: string }) {

@@ -4,6 +4,7 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
+import { CallExport } from "./export";
 import { FilterFields, useAsked, useFilters, type Filters } from "./filters";
 import { below, linkTo, useChange, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
@@ -14,7 +15,7 @@ import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallDetails, CallRow, Change, ContentLine } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
 
-export function CallView({ session, branch, number, compare }: Place & { number: number; compare: number }) {
+export function CallView({ session, branch, server, number, compare }: Place & { number: number; compare: number }) {
   return (
     <OneCall
       key={`${session} ${branch} ${number}`}
@@ -22,6 +23,7 @@ export function CallView({ session, branch, number, compare }: Place & { number:
       branch={branch}
       asked={number}
       compare={compare}
+      wires={server?.wires ?? []}
     />
   );
 }
@@ -32,6 +34,7 @@ interface Props {
   number: number;
   total: number;
   compare: number;
+  wires: string[];
 }
 
 interface Asked {
@@ -39,11 +42,12 @@ interface Asked {
   branch: string;
   asked: number; // 0: the last one
   compare: number;
+  wires: string[]; // in which the request can be exported
 }
 
 type Answered = CallDetails & { call: CallRow };
 
-function OneCall({ session, branch, asked, compare }: Asked) {
+function OneCall({ session, branch, asked, compare, wires }: Asked) {
   const shown = useRef(asked); // the last one stays the one that was shown, also when others follow it
   const [filters, change] = useFilters(["kind", "tool", "path", "level", "errors"]);
   const wanted = useAsked(filters);
@@ -96,6 +100,7 @@ function OneCall({ session, branch, asked, compare }: Asked) {
         number={number}
         total={page.calls}
         compare={other}
+        wires={wires}
       />
       {other ? (
         <DiffPanel session={session} branch={branch} a={other} b={number} />
@@ -150,7 +155,7 @@ function Missing({ call }: { call: CallRow }) {
 
 type HeadProps = Props & { page: Answered; filters: Filters };
 
-function CallHead({ page, filters, session, branch, number, total, compare }: HeadProps) {
+function CallHead({ page, filters, session, branch, number, total, compare, wires }: HeadProps) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null, ...filters });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
@@ -211,6 +216,7 @@ function CallHead({ page, filters, session, branch, number, total, compare }: He
         <a class="button" href={linkTo(session, "try", number, { branch })}>
           {say("view try")}
         </a>
+        <CallExport session={session} branch={branch} number={number} wire={page.wire} wires={wires} />
       </div>
       <CallStats call={call} page={page} />
       <Missing call={call} />

@@ -1,61 +1,84 @@
-// Talk to the server's model, and watch the context change while it answers.
-import { useEffect, useRef, useState } from "preact/hooks";
+// Talk to the server's model, and watch the context change while it answers. What is in the log is shown as in the transcript.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { query, stream } from "./api";
 import type { Place } from "./app";
 import { asApiError, below, linkTo, useEvents, useLoad } from "./hooks";
-import { useTotal } from "./kinds";
+import { Message, Piece } from "./message";
 import { levelName, reasonText, say } from "./phrases";
+import { ReadingContext, useFolds, type Reading } from "./said";
 import { oneLine, percent, sentences, visible, whole } from "./text";
-import type { Context, ItemFacts, ItemPage, Line } from "./types";
+import type { Context, Line, TranscriptPage } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Share, Text } from "./ui";
 
-const LAST = 60; // items of the conversation that are shown: older ones are in the list of items
+const LAST = 60; // messages of the conversation that are shown: older ones are in the transcript
+const REDRAW = 200; // milliseconds between two looks at a text that comes: all of it is read as Markdown each time
+const NEAR = 60; // pixels from the end of the conversation: whoever is so near follows it
 
-interface Tool {
-  id: string;
-  name: string;
-  text?: string;
-  failed?: boolean;
-}
-
+/** A question that is being answered, as far as the log that was read does not have it. */
 interface Turn {
   question: string;
-  text: string;
-  tools: Tool[];
-  error: string;
+  before: number; // messages that were read when it was asked
+  text: string; // of the reply that comes
+  at: number; // messages that were read when its text began
+  reply: string; // the item that the text became
   note: string;
+  error: string;
+  done: boolean;
 }
 
-export function ChatView({ session, branch, details, server }: Place) {
-  const total = useTotal(session, branch, details!.facts, "items");
-  const items = useLoad<ItemPage>(
-    total === undefined
-      ? null
-      : below(session, `/items${query({ start: Math.max(0, total - LAST), limit: LAST, text: "full" })}`, branch),
-  );
+export default function ChatView({ session, branch, details, server }: Place) {
+  const page = useLoad<TranscriptPage>(below(session, `/transcript${query({ start: -LAST, limit: LAST })}`, branch));
+  const total = useRef(0);
+  total.current = page.data?.total ?? total.current;
   const [turn, setTurn] = useState<Turn>();
+  const busy = turn !== undefined && !turn.done;
   const stop = useRef<AbortController | undefined>(undefined);
-  const end = useRef<HTMLDivElement>(null);
-  useEvents(session, ["append"], () => turn === undefined && items.reload());
-  useEffect(() => end.current?.scrollIntoView({ block: "end" }), [items.data, turn]);
+  const log = useEnd([page.data, turn]);
+  const folds = useFolds();
+  const reading = useMemo<Reading>(
+    () => ({ session, branch, words: undefined, asWritten: false, isOpen: folds.isOpen, turn: folds.turn }),
+    [session, branch, folds.turns],
+  );
+  useEvents(session, ["append"], page.reload);
   useEffect(() => () => stop.current?.abort(), []);
-  const ask = async (message: string) => {
+  const ask = async (question: string) => {
     const own = (stop.current = new AbortController());
-    const now: Turn = { question: message, text: "", tools: [], error: "", note: "" };
-    const show = () => setTurn({ ...now, tools: [...now.tools] });
+    const now: Turn = {
+      ...{ question, before: total.current, text: "", at: total.current, reply: "", note: "", error: "", done: false },
+    };
+    const show = (): void => setTurn({ ...now });
+    const later = atMost(REDRAW, show);
+    log.follow();
     show();
     try {
-      await stream(below(session, "/interact", branch), { message }, own.signal, (kind, data) => {
-        follow(now, kind, data);
+      await stream(below(session, "/interact", branch), { message: question }, own.signal, (kind, data) => {
+        if (kind === "text" && (now.reply || !now.text)) [now.text, now.reply, now.at] = ["", "", total.current];
+        note(now, kind, data);
+        if (kind === "text") return later();
         show();
+        if (CHANGES.includes(kind)) page.reload();
       });
     } catch (error) {
       if (!own.signal.aborted) now.error = words(asApiError(error));
     }
-    stop.current = undefined;
-    items.reload();
-    setTurn(now.error ? { ...now } : undefined);
+    now.done = true;
+    show();
+    page.reload();
   };
+  const messages = useMemo(
+    () =>
+      page.data?.messages.map((message, at) => (
+        <Message
+          key={message.id}
+          message={message}
+          place={page.data!.start + at}
+          total={page.data!.total}
+          current={false}
+          isHit={false}
+        />
+      )),
+    [page.data],
+  );
   if (server && !server.model)
     return (
       <div class="page">
@@ -63,51 +86,72 @@ export function ChatView({ session, branch, details, server }: Place) {
       </div>
     );
   return (
-    <div class="split chat">
-      <section class="talk" aria-label={say("view chat")}>
-        <div class="messages" aria-live="polite" tabIndex={0} role="log" aria-label={say("conversation")}>
-          {items.error && !items.data ? <Failure error={items.error} retry={items.reload} /> : null}
-          {!items.data && !items.error ? <Busy /> : null}
-          {items.data?.items.length === 0 && !turn ? <Empty title={say("say something")} /> : null}
-          {items.data?.items
-            .filter((item) => item.text || item.tokens)
-            .map((item) => (
-              <Message key={item.id} item={item} link={linkTo(session, "items", item.id, { branch })} />
-            ))}
-          {turn ? <Running turn={turn} /> : null}
-          <div ref={end} />
-        </div>
-        <Entry
-          busy={stop.current !== undefined}
-          model={server?.model?.name ?? ""}
-          onAsk={ask}
-          onStop={() => stop.current?.abort()}
-        />
-      </section>
-      <section class="detail" aria-label={say("in window now")}>
-        <Live session={session} branch={branch} busy={stop.current !== undefined} />
-      </section>
-    </div>
+    <ReadingContext.Provider value={reading}>
+      <div class="split chat">
+        <section class="talk" aria-label={say("view chat")}>
+          <div
+            class="messages"
+            tabIndex={0}
+            role="log"
+            aria-label={say("conversation")}
+            aria-busy={busy}
+            ref={log.box}
+            onScroll={log.onScroll}
+          >
+            {page.error && !page.data ? <Failure error={page.error} retry={page.reload} /> : null}
+            {!page.data && !page.error ? <Busy /> : null}
+            {page.data?.total === 0 && !turn ? <Empty title={say("say something")} /> : null}
+            {messages}
+            {turn ? <Running turn={turn} page={page.data} /> : null}
+          </div>
+          <Entry busy={busy} model={server?.model?.name ?? ""} onAsk={ask} onStop={() => stop.current?.abort()} />
+        </section>
+        <section class="detail" aria-label={say("in window now")}>
+          <Live session={session} branch={branch} busy={busy} tools={details!.chat_tools} />
+        </section>
+      </div>
+    </ReadingContext.Provider>
   );
 }
 
+const CHANGES = ["payload", "reply", "tool_finished"]; // events after which the log has more
+
 /** What an event of the stream changes in the turn that is shown. */
-function follow(turn: Turn, kind: string, data: Record<string, unknown>): void {
+function note(turn: Turn, kind: string, data: Record<string, unknown>): void {
   const text = (name: string) => String(data[name] ?? "");
   if (kind === "text") turn.text += text("text");
   else if (kind === "payload")
     turn.note =
       say("payload told", { tokens: whole(Number(data.tokens)), limit: whole(Number(data.limit)) }) +
       (data.reason ? ` · ${reasonText(text("reason"))}` : "");
-  else if (kind === "tool_started") turn.tools.push({ id: text("id"), name: text("name") });
-  else if (kind === "tool_finished")
-    turn.tools = turn.tools.map((tool) =>
-      tool.id === text("id") ? { ...tool, text: text("text"), failed: Boolean(data.error) } : tool,
-    );
-  else if (kind === "reply") turn.text = "";
-  else if (kind === "answer" && data.success) turn.text = text("response");
-  else if (kind === "answer") turn.error = text("error");
+  else if (kind === "reply") turn.reply = text("item");
+  else if (kind === "answer" && !data.success) turn.error = text("error");
   else if (kind === "error") turn.error = sentences(text("message"), text("what_to_do"));
+}
+
+/** Call something soon, and at most once in so many milliseconds. */
+function atMost(milliseconds: number, call: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return () => {
+    timer ??= setTimeout(() => ((timer = undefined), call()), milliseconds);
+  };
+}
+
+/** Keep the end of a box in sight, unless somebody has scrolled away from it. */
+function useEnd(changes: unknown[]) {
+  const box = useRef<HTMLDivElement>(null);
+  const follows = useRef(true);
+  useEffect(() => {
+    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, changes);
+  const last = useRef(0);
+  const onScroll = () => {
+    const { scrollHeight, scrollTop, clientHeight } = box.current!;
+    const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
+    follows.current = isNear || (follows.current && scrollTop >= last.current); // what grows below is no scrolling
+    last.current = scrollTop;
+  };
+  return { box, onScroll, follow: () => (follows.current = true) };
 }
 
 function words(error: { type: string; message: string; advice: string }): string {
@@ -128,63 +172,36 @@ function NoModel() {
   );
 }
 
-function Message({ item, link }: { item: ItemFacts; link: string }) {
-  const long = !["user", "assistant"].includes(item.kind); // what people and the model said is shown in full
-  return (
-    <article class={`message from-${item.kind}`}>
-      <header>
-        <Kind kind={item.kind} />
-        <a class="id" href={link}>
-          #{item.id}
-        </a>
-        <span class="number muted">{whole(item.tokens)}</span>
-      </header>
-      {!item.text ? null : long ? (
-        <details>
-          <summary class="cut">{oneLine(item.text, 140)}</summary>
-          <Text text={item.text.slice(0, 20_000)} />
-        </details>
-      ) : (
-        <Text text={item.text} class="prose" />
-      )}
-    </article>
-  );
-}
-
-function Running({ turn }: { turn: Turn }) {
+/** The question, and the reply that comes, until the log that was read has them. */
+function Running({ turn, page }: { turn: Turn; page: TranscriptPage | undefined }) {
+  const total = page?.total ?? 0;
+  const isLogged = turn.reply ? page?.messages.some(({ id }) => id === turn.reply) : turn.done && total > turn.at;
+  const text = isLogged ? "" : turn.text;
   return (
     <>
-      <article class="message from-user">
-        <header>
-          <Kind kind="user" />
-        </header>
-        <Text text={turn.question} class="prose" />
-      </article>
-      {turn.tools.map((tool) => (
-        <article key={tool.id} class="message from-call">
+      {total > turn.before ? null : (
+        <article class="said from-user">
           <header>
-            <Kind kind="call" />
-            <code>{oneLine(tool.name)}</code>
-            {tool.text === undefined ? (
-              <span class="muted">{say("running")}</span>
-            ) : tool.failed ? (
-              <span class="bad">{say("failed")}</span>
-            ) : null}
+            <Kind kind="user" />
           </header>
+          <Piece text={turn.question} kind="user" />
         </article>
-      ))}
-      <article class="message from-assistant">
-        <header>
-          <Kind kind="assistant" />
-          <span class="muted">{turn.note}</span>
-        </header>
-        {turn.text ? <Text text={turn.text} class="prose" /> : turn.error ? null : <Busy label={say("answering")} />}
-        {turn.error ? (
-          <p class="bad" role="alert">
-            {visible(turn.error)}
-          </p>
-        ) : null}
-      </article>
+      )}
+      {text || turn.error || !turn.done ? (
+        <article class="said from-assistant">
+          <header>
+            <Kind kind="assistant" />
+            <span class="muted">{turn.note}</span>
+          </header>
+          {text ? <Piece text={text} kind="assistant" /> : null}
+          {turn.done || (text && !turn.reply) ? null : <Busy label={say("answering")} />}
+          {turn.error ? (
+            <p class="bad" role="alert">
+              {visible(turn.error)}
+            </p>
+          ) : null}
+        </article>
+      ) : null}
     </>
   );
 }
@@ -235,7 +252,7 @@ function Entry({
 }
 
 /** What the next call would hold, read anew at each event. */
-function Live({ session, branch, busy }: { session: string; branch: string; busy: boolean }) {
+function Live({ session, branch, busy, tools }: { session: string; branch: string; busy: boolean; tools: string[] }) {
   const context = useLoad<Context>(below(session, "/context", branch));
   useEvents(
     session,
@@ -288,6 +305,8 @@ function Live({ session, branch, busy }: { session: string; branch: string; busy
             </li>
           ))}
       </ul>
+      <h3>{say("chat tools")}</h3>
+      <p class="muted">{tools.length ? tools.map((tool) => oneLine(tool, 60)).join(", ") : say("no chat tools")}</p>
     </div>
   );
 }

@@ -243,7 +243,8 @@ function head(text: string): string {
   return text.length - first.length < WIDE / 4 && text.split("\n").length <= LINES + 4 ? text : first;
 }
 
-function Piece({ text, kind }: { text: string; kind: string }) {
+/** A text as Markdown, unless it is of a tool or wanted as written; so much of it as can be shown at once. */
+export function Piece({ text, kind }: { text: string; kind: string }) {
   const { asWritten, words } = useContext(ReadingContext);
   const found = words ? text.search(words) : -1;
   const [more, setMore] = useState(MOST);

@@ -1,6 +1,6 @@
 // A piece of what was said, with the words that were looked for marked in it; and what is unfolded.
 import { createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useReducer, useRef } from "preact/hooks";
 import { visible } from "./text";
 
 /** How a transcript is read now. */
@@ -52,4 +52,22 @@ export function Said({ text }: { text: string }) {
 /** Whether a text has the words that are looked for. */
 export function has(words: RegExp | undefined, text: string): boolean {
   return words !== undefined && visible(text).search(words) >= 0;
+}
+
+/** What somebody has folded and unfolded, by the name of each fold. */
+export function useFolds() {
+  const open = useRef(new Map<string, boolean>());
+  const [turns, redraw] = useReducer<number, void>((old) => old + 1, 0);
+  const turn = (fold: string, isOpen: boolean) => (open.current.set(fold, isOpen), redraw());
+  /** Unfold all that is folded in an element, or fold it again if nothing is. */
+  const turnAll = (element: HTMLElement | null) => {
+    const closed = [
+      ...(element?.querySelectorAll<HTMLElement>("details:not([open]) > summary, [aria-expanded=false]") ?? []),
+    ];
+    const opened = [...(element?.querySelectorAll<HTMLElement>("details[open] > summary, [aria-expanded=true]") ?? [])];
+    (closed.length ? closed : opened).forEach((each) => each.click());
+  };
+  /** What somebody folded may be unfolded by what is looked for. */
+  const forgetClosed = () => open.current.forEach((isOpen, fold) => isOpen || open.current.delete(fold));
+  return { turns, turn, turnAll, forgetClosed, isOpen: (fold: string) => open.current.get(fold) };
 }

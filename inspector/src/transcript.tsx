@@ -1,5 +1,5 @@
 // The session as a person reads it: every message in order, however many, with a search through all of them.
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, query } from "./api";
 import type { ApiError } from "./api";
 import type { Place } from "./app";
@@ -7,7 +7,7 @@ import { asApiError, below, useEvents, useLoad, useNarrow, useSettled } from "./
 import { Feed, usePages, type ScrollTo } from "./list";
 import { Message } from "./message";
 import { say } from "./phrases";
-import { finder, ReadingContext, type Reading } from "./said";
+import { finder, ReadingContext, useFolds, type Reading } from "./said";
 import { percent, whole } from "./text";
 import type { TranscriptHit, TranscriptHits, TranscriptMessage, TranscriptPage } from "./types";
 import { Busy, Dialog, Empty, Failure } from "./ui";
@@ -208,24 +208,6 @@ function useCurrent(
     return () => cancelAnimationFrame(frame);
   }, [current, id, goal.current]);
   return [current, go, feed];
-}
-
-/** What somebody has folded and unfolded, by the name of each fold. */
-function useFolds() {
-  const open = useRef(new Map<string, boolean>());
-  const [turns, redraw] = useReducer<number, void>((old) => old + 1, 0);
-  const turn = (fold: string, isOpen: boolean) => (open.current.set(fold, isOpen), redraw());
-  /** Unfold all that is folded in an element, or fold it again if nothing is. */
-  const turnAll = (element: HTMLElement | null) => {
-    const closed = [
-      ...(element?.querySelectorAll<HTMLElement>("details:not([open]) > summary, [aria-expanded=false]") ?? []),
-    ];
-    const opened = [...(element?.querySelectorAll<HTMLElement>("details[open] > summary, [aria-expanded=true]") ?? [])];
-    (closed.length ? closed : opened).forEach((each) => each.click());
-  };
-  /** What somebody folded may be unfolded by what is looked for. */
-  const forgetClosed = () => open.current.forEach((isOpen, fold) => isOpen || open.current.delete(fold));
-  return { turns, turn, turnAll, forgetClosed, isOpen: (fold: string) => open.current.get(fold) };
 }
 
 const LOOKS = 40;

@@ -667,6 +667,7 @@ export interface SessionDetails {
   last_call: CallFacts | null;
   damaged: number;
   summary_running: boolean;
+  chat_tools: string[];
 }
 
 /** What a session is, in short; or a file that could become one. What is counted is counted on all branches. */

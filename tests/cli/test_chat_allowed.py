@@ -1,6 +1,8 @@
 """What the model may do with files in a chat: read what it may read, and change it only where somebody said so."""
 
+import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,15 @@ from typing import Any
 import pytest
 from chat_place import configured, talked
 from stub import Stub, answer
+
+from sightline import Session
+from sightline.agent import Agent
+from sightline.agent.config import read_config
+from sightline.agent.models.discovery import retrying_model
+from sightline.cli.chat.command import ChatOptions
+from sightline.cli.chat.page_chat import PageChat
+from sightline.cli.options import Place
+from sightline.cli.phrases import Phrases
 
 
 def opening(app: str, target: str) -> tuple[str, str, Any]:
@@ -128,3 +139,28 @@ def test_a_fallback_without_a_key_does_not_stop_the_chat(
     told = capsys.readouterr()
     assert "Hello." in told.out
     assert "fallback claude-opus-5-5 is left out" in told.err
+
+
+async def asked(agent: Agent) -> None:
+    """Ask an agent something, and close it."""
+    await agent.query("Hello")
+    await agent.close()
+
+
+@pytest.mark.parametrize("told", ["", "[tools]\nonly = ['list_files']"])
+def test_the_page_gives_what_the_chat_gives(tmp_path: Path, told: str) -> None:
+    """The same tools with the same options, apps among them; the page's agent begins with the same instructions."""
+    with Stub([answer("Hello.")] * 2) as stub:
+        project = shop(tmp_path, stub.url, told)
+        talked(project, ["Hello"], allow_edit=True, allow_python=True)
+        here = Place(str(project), str(project.parent / "home"), Phrases("en"))
+        options = ChatOptions(allow_edit=True, allow_python=True)
+        model = retrying_model([read_config(project, os.environ).models["stub"]], "en", warn=lambda _: None)
+        page = PageChat(here, options, os.environ, model)
+        with Session.new(project, root=project.parent / "home", session_id="page") as session:
+            asyncio.run(asked(page.agent(session)))
+    terminal, paged = (each.body for each in stub.asked)
+    assert terminal["tools"] == paged["tools"]
+    assert terminal["messages"][0] == paged["messages"][0]
+    names = {tool["function"]["name"] for tool in paged["tools"]} - {"expand", "recall", "look"}
+    assert set(page.tools) == names

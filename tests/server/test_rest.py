@@ -10,10 +10,14 @@ import pytest
 from rest_server import ROOM, RestServer, converse
 
 from sightline import Session
+from sightline.agent import Agent
 from sightline.agent.models import RetryScheduled, TextDelta
-from sightline.errors import ModelRefused
+from sightline.errors import BadInput, ModelRefused
 from sightline.log.entries import decode, encode
 from sightline.log.stores.session_folder import Folder
+from sightline.server.app import create_app
+from sightline.server.config import Config
+from sightline.server.rest_chat import EquippedModel
 from sightline.testing import ScriptedModel, calling
 from sightline.view.catalog.log_count import LogCount
 
@@ -229,6 +233,21 @@ def test_a_conversation_is_exported(server: RestServer, project: Path) -> None:
     assert server.get(f"{TALK}/verify")["good"] is True
 
 
+def test_the_request_of_a_call_is_exported(server: RestServer) -> None:
+    """As a file, in the format of the session's provider or another; it says what the request itself says."""
+    path = f"{TALK}/calls/2/export"
+    given = server.client.get(path)
+    assert given.headers["content-disposition"] == 'attachment; filename="talk-call-2-openai.json"'
+    assert "sandbox" in given.headers["content-security-policy"]
+    assert given.json() == server.get(f"{TALK}/llm-input/raw?call=2")
+    assert "contents" in server.get(f"{path}?wire=gemini")
+    assert "anthropic" in server.get(f"{path}?wire=docx", 400)["error"]["message"]
+    assert server.get(f"{TALK}/calls/99/export", 404)
+    assert server.get(f"{TALK}/calls/last/export", 404)
+    assert server.get("/api/sessions/none/calls/1/export", 404)
+    assert server.stranger.get(path).status_code == 401
+
+
 def test_windows_are_shown_and_acted_on(project: Path) -> None:
     """An app that ships runs in the server; its actions are described, done, and seen by all who follow."""
     with Session.new(project, session_id="apps", apps=["todo"]) as session:
@@ -347,6 +366,8 @@ def test_closing_a_streamed_answer_stops_it(project: Path) -> None:
         while (sent := server.client.post(f"{TALK}/interact", json={"message": "Two?"})).status_code == 409:
             pass  # until the server has noticed
         assert sent.json()["response"] == "Second."
+        texts = [each["text"] for each in server.get(f"{TALK}/items?start=25")["items"]]
+        assert texts.index("Let me think") < texts.index("Two?")  # it had ended before the next one began
 
 
 def test_one_question_at_a_time(project: Path) -> None:
@@ -370,6 +391,41 @@ def test_one_question_at_a_time(project: Path) -> None:
         first.join(60)
         assert answers[0]["response"] == "First."
         assert server.post(f"{TALK}/interact", {"message": "Two?"})["response"] == "Second."
+
+
+def test_only_sessions_of_the_own_project_get_tools_of_the_machine(project: Path, tmp_path: Path) -> None:
+    """The model of another project's session is asked without them, though the same server shows it."""
+    made: list[str] = []
+
+    def agent(session: Session) -> Agent:
+        made.append(session.id)
+        return Agent(session, model, tools=[now])
+
+    model = ScriptedModel(["Here.", "There."], window=30_000)
+    converse(tmp_path / "elsewhere", "far", turns=1, lines=2)
+    with RestServer(project, model=EquippedModel(model, ["now"], agent), everywhere=True) as server:
+        far = next(row["id"] for row in server.get("/api/sessions")["sessions"] if row["name"] == "far")
+        assert far.startswith("far@")
+        told = [server.get(path)["chat_tools"] for path in (TALK, f"/api/sessions/{far}")]
+        assert told == [["now"], []]
+        assert server.post(f"{TALK}/interact", {"message": "Where?"})["response"] == "Here."
+        assert server.post(f"/api/sessions/{far}/interact", {"message": "Where?"})["response"] == "There."
+    offered = [{tool["function"]["name"] for tool in asked["tools"]} for asked in model.asked]
+    assert ("now" in offered[0], "now" in offered[1], made) == (True, False, ["talk"])
+
+
+def test_tools_of_the_machine_are_only_for_loopback(tmp_path: Path) -> None:
+    """A server that other machines reach does not start with them."""
+    model = ScriptedModel([])
+    config = Config(folder=tmp_path, host="0.0.0.0", token_hash="x" * 64)
+    create_app(config, model=model)
+    with pytest.raises(BadInput, match=r"only for 127\.0\.0\.1"):
+        create_app(config, model=EquippedModel(model, [], lambda session: Agent(session, model)))
+
+
+def now() -> str:
+    """The time."""
+    return "noon"
 
 
 def test_without_a_model_asking_it_says_what_to_do(server: RestServer) -> None:

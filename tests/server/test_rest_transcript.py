@@ -20,6 +20,15 @@ def test_the_transcript_has_every_message_in_pages(server: RestServer) -> None:
     assert results == [item for item, kind in kinds.items() if kind == "result"]
 
 
+def test_the_last_messages_are_read_without_knowing_how_many_there_are(server: RestServer) -> None:
+    """A start below 0 counts from the end; where there are fewer messages, the first is read first."""
+    total = server.get(f"{TALK}/transcript?limit=1")["total"]
+    page = server.get(f"{TALK}/transcript?start=-3&limit=5")
+    assert (page["start"], len(page["messages"]), page["next"]) == (total - 3, 3, None)
+    assert server.get(f"{TALK}/transcript?start=-1000&limit=1")["start"] == 0
+    assert server.client.get(f"{TALK}/transcript?start=-1001").status_code == 400
+
+
 def test_an_item_leads_to_its_page(server: RestServer) -> None:
     """The place of its message is told; an item that there is not is a 404."""
     last = server.get(f"{TALK}/items?limit=1000")["items"][-1]

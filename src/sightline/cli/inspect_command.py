@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from sightline.agent.models.discovery import found, named, retrying_model
 from sightline.agent.trust import is_allowed
 from sightline.agent.trust import named as trusted_file
 from sightline.cli.addresses import is_free, page_address
+from sightline.cli.chat.command import ChatOptions, with_tool_options
 from sightline.cli.options import STORE, Place, place, shared_options
 from sightline.cli.render import error_console, print_text
 from sightline.cli.replay_source import given_price
@@ -37,6 +39,9 @@ from sightline.view.catalog.places import SAMPLES
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
 
+if TYPE_CHECKING:
+    from sightline.server.rest_chat import EquippedModel
+
 
 @click.command(name="inspect", short_help="See in a browser what the model saw.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
@@ -50,6 +55,7 @@ from sightline.view.replay.replay import replay
               "sessions.  [default: those that are known]")  # fmt: skip
 @click.option("--samples", is_flag=True, help="Also show the sample sessions that come with Sightline.")
 @click.option("--chat", "with_chat", is_flag=True, help="Chat in this terminal meanwhile; leaving the chat ends both.")
+@with_tool_options
 @shared_options(hidden=True)
 def inspect(
     files: tuple[Path, ...],
@@ -60,11 +66,13 @@ def inspect(
     price: str | None,
     samples: bool,
     with_chat: bool,
+    **tools: Any,
 ) -> None:
     """See in a browser what is in the context window, what fell out, why, what it cost, and how to get it back.
 
     Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
     logs, or folders of logs, at other places. No key and no agent of ours is needed; with a model, the page can chat.
+    At 127.0.0.1 its model may read the files of this project, in sessions of this project; four options change that.
 
     \b
     Examples:
@@ -86,11 +94,11 @@ def inspect(
     found_model = _find_model(here, model_name)
     model, no_model = (None, found_model) if isinstance(found_model, str) else (found_model, "")
     opens = not no_browser and _has_browser()
-    listener, _ = make_listener(config, chosen, model)
+    listener, _ = make_listener(config, chosen, _equipped(here, host, model, ChatOptions(**tools)))
     if with_chat:
         with running(listener) as bound:
             _announce(here, host, bound, token, opens, sign_in)
-            _chat(here)
+            _chat(here, [f"--{name.replace('_', '-')}" for name, is_given in tools.items() if is_given])
         return
 
     def announce(bound: int) -> None:
@@ -169,10 +177,21 @@ def _find_model(here: Place, name: str | None) -> Model | str:
         return str(error) if isinstance(error, _NotAllowed) else here.words("inspect no model")
 
 
-def _chat(here: Place) -> None:
+def _equipped(here: Place, host: str, model: Model | None, options: ChatOptions) -> "Model | EquippedModel | None":
+    """Return the model with the tools that `sightline chat` would give it; with none if other machines reach us."""
+    if model is None or not is_loopback(host):
+        return model
+    from sightline.cli.chat.page_chat import PageChat
+    from sightline.server.rest_chat import EquippedModel
+
+    chat = PageChat(here, options, os.environ, model)
+    return EquippedModel(model, chat.tools, chat.agent)
+
+
+def _chat(here: Place, tools: Sequence[str]) -> None:
     """Chat in this terminal. If the chat cannot start, which it says itself, wait for Ctrl-C."""
     options = [*(["--root", here.root] if here.root else []), "--lang", here.words.language]
-    command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat"]
+    command = [sys.executable, "-m", "sightline", "--project", here.project, *options, "chat", *tools]
     variables = os.environ | ({STORE: here.store} if here.store else {})
     if subprocess.run(command, check=False, env=variables).returncode:
         print_text(error_console(), here.words("inspect goes on"), "dim")

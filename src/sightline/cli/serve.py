@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sightline.follow.context_windows import ContextWindow
     from sightline.providers.agents import Agent
     from sightline.server.listener import Listener
+    from sightline.server.rest_chat import EquippedModel
     from sightline.server.totals import Totals
 
 PORT = 8787
@@ -294,7 +295,9 @@ def _is_here(address: str, port: int) -> bool:
     return parts.port == port and is_loopback(parts.hostname or "")
 
 
-def make_listener(config: Config, port: int = 0, model: "Model | None" = None, **how: Any) -> "tuple[Listener, Totals]":
+def make_listener(
+    config: Config, port: int = 0, model: "Model | EquippedModel | None" = None, **how: Any
+) -> "tuple[Listener, Totals]":
     """Return a server that is not started yet, on a free port unless one is named, and what will go through it.
 
     `how` as for `Listener`.

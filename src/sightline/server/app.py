@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from sightline.apps.registry import SHIPPED
-from sightline.errors import StoreError
+from sightline.errors import BadInput, StoreError
 from sightline.follow.model_request import FORMATS
 from sightline.follow.turns import INDEX, Turns
 from sightline.inspector.pages import PREFIX, give_page, is_browser
@@ -27,6 +27,7 @@ from sightline.server.events import Relay
 from sightline.server.metrics import PATH_PATTERN, Measure, Metrics, logger
 from sightline.server.proxy import Proxy
 from sightline.server.rest import LIMITS, OPERATIONS, rest_routes
+from sightline.server.rest_chat import EquippedModel
 from sightline.server.rest_operation import METHODS, MOST_BYTES, failed
 from sightline.server.safety import Guard, check_address
 from sightline.server.sessions import OpenSessions
@@ -48,7 +49,7 @@ _NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 def create_app(
-    config: Config, *, relay: Relay | None = None, model: "Model | None" = None, transport: Any = None
+    config: Config, *, relay: Relay | None = None, model: "Model | EquippedModel | None" = None, transport: Any = None
 ) -> Starlette:
     """Return the server. Its `state` has the `totals` of the proxy and the `hub` of events.
 
@@ -56,9 +57,11 @@ def create_app(
     answers in the chat of the REST interface. `transport`: for tests, instead of the network.
 
     Raises:
-        BadInput: the host can be reached from other machines, and there is no token.
+        BadInput: the host can be reached from other machines, and there is no token, or the model has tools.
     """
     check_address(config.host, config.token_hash)
+    if isinstance(model, EquippedModel) and not is_loopback(config.host):
+        raise BadInput(f"a chat whose model has tools of this machine is only for 127.0.0.1, not for {config.host}")
     sessions = open_sessions(config)
     metrics, upstream = Metrics(lambda: len(sessions.names())), Upstream(config, transport)
     metrics.watch(config.work)
@@ -116,7 +119,7 @@ def unguarded_app(
     metrics: Metrics,
     *,
     relay: Relay | None = None,
-    model: "Model | None" = None,
+    model: "Model | EquippedModel | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
     note: Callable[[Request, str, str], Awaitable[None]] | None = None,
     uploads: Uploads | None = None,

@@ -232,6 +232,10 @@ OPERATIONS: tuple[Operation, ...] = (
         rest_calls.compare_calls, calls.CallDifference, **_B,
     ),
     _get(
+        f"{_ONE}/calls/{{call}}/export", "exportCall", "Export the request of a model call", rest_calls.export_call,
+        None, query=values.CallExportQuery, media="application/json", noted="call.export",
+    ),
+    _get(
         f"{_ONE}/context", "getContext", "What the next payload would hold", rest_calls.get_context, Context,
         query=values.ContextQuery, errors=(400, 404, 422),
     ),
@@ -270,7 +274,7 @@ def rest_routes(
     sessions: OpenSessions,
     *,
     metrics: Metrics | None = None,
-    model: "Model | None" = None,
+    model: "Model | rest_chat.EquippedModel | None" = None,
     apps: Collection[str] = tuple(SHIPPED),
     offered: tuple[Path, ...] = (),
     note: Callable[[Request, str, str], Awaitable[None]] | None = None,
@@ -281,10 +285,11 @@ def rest_routes(
 ) -> list[BaseRoute]:
     """Return the routes of the REST interface over these sessions. Events are those of `sessions.hub`.
 
-    `model` answers `interact`; `apps` may run here for windows that a session has; recordings in the files and folders
-    `offered` may be imported. `note` gets what was done, of operations that are to be `noted`, and the session or
-    import. `operations`: those that there are. `uploads`: which files may be sent; the caller closes its room.
-    `want_index` is called with each session that was imported. `price_of` says what models cost.
+    `model` answers `interact`, an equipped one also with its tools; `apps` may run here for windows that a session
+    has; recordings in the files and folders `offered` may be imported. `note` gets what was done, of operations that
+    are to be `noted`, and the session or import. `operations`: those that there are. `uploads`: which files may be
+    sent; the caller closes its room. `want_index` is called with each session that was imported. `price_of` says what
+    models cost.
     """
     counts = metrics or Metrics(lambda: len(sessions.names()))
     listing = SessionList(sessions, offered, price_of)
@@ -296,8 +301,9 @@ def rest_routes(
     sessions.on_close(imports.close)
     reports = Reports(price_of)
     sessions.on_close(reports.close)
+    asked, equipped = (model.model, model) if isinstance(model, rest_chat.EquippedModel) else (model, None)
     server = Served(
-        sessions, sessions.hub, counts, model, frozenset(apps), set(), listing, imports, reports,
+        sessions, sessions.hub, counts, asked, equipped, frozenset(apps), set(), listing, imports, reports,
         Readiness(sessions.stores), uploads, price_of, SessionFinder(listing.catalog), note,
     )  # fmt: skip
     by_path: dict[str, list[Operation]] = {}

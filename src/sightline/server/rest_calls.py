@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -12,9 +13,10 @@ from sightline.errors import BadInput
 from sightline.plan import Budget
 from sightline.plan.strategies import strategy
 from sightline.plan.strategies.focus import Focus
-from sightline.server.rest_operation import ApiRequest, NotFound, as_json
+from sightline.server.rest_operation import EXPORT_HEADERS, ApiRequest, NotFound, as_json
 from sightline.server.rest_values import (
     BudgetChoice,
+    CallExportQuery,
     CallQuery,
     Compactions,
     ContextQuery,
@@ -30,7 +32,7 @@ from sightline.server.rest_values import (
 )
 from sightline.session.session import Session
 from sightline.values.settings import read_strategy, strategy_name
-from sightline.view.call_details import call_details, call_difference
+from sightline.view.call_details import call_details, call_difference, session_wire
 from sightline.view.call_payloads import Anew, call_payload, session_before
 from sightline.view.call_rows import call_at, call_page, chosen_budget, timeline_page, usual_budget
 from sightline.view.call_values import CallDetails, CallDifference, CallPage, TimelinePage
@@ -71,6 +73,20 @@ async def get_raw_input(request: ApiRequest) -> Response:
         return written
 
     return as_json(request.http, await request.read(read))
+
+
+async def export_call(request: ApiRequest) -> Response:
+    """Give the request of a call as a file, in a provider's format."""
+    query: CallExportQuery = request.query
+    number = call_number(request.path["call"])
+
+    def read(session: Session) -> tuple[str, bytes]:
+        wire = query.wire or session_wire(session)
+        return f"{session.id}-call-{number}-{wire}.json", call_payload(session, number).json(wire)
+
+    name, written = await request.read(read)
+    headers = EXPORT_HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(msgspec.json.format(written, indent=2) + b"\n", 200, headers, "application/json")
 
 
 async def preview_call(request: ApiRequest) -> Context:

@@ -1,8 +1,9 @@
 """The chat with the server's model: a question, and its answer whole or as it comes."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -10,13 +11,25 @@ from starlette.responses import Response, StreamingResponse
 from sightline.agent import events
 from sightline.agent.agent import Agent
 from sightline.agent.events import Answer, Event, PayloadComposed, ReplyReceived
+from sightline.agent.models import Model
 from sightline.errors import BadInput, SightlineError
 from sightline.server.metrics import PATH_PATTERN, logger, without_secrets
-from sightline.server.rest_operation import ApiRequest, Problem, Unavailable, problem_of
+from sightline.server.rest_operation import ApiRequest, Problem, Served, Unavailable, problem_of
 from sightline.server.rest_values import Interaction, Message
 from sightline.server.sessions import InUse
 from sightline.session.async_session import AsyncSession
+from sightline.session.session import Session
+from sightline.values.finish import finish
 from sightline.values.screen_text import first_words
+
+
+class EquippedModel(NamedTuple):
+    """A model that gets tools which act on this machine, in sessions of the server's own project."""
+
+    model: Model
+    tools: Sequence[str]  # their names, for people
+    agent: Callable[[Session], Agent]  # asks the model in a session; reads files, so call it in a thread
+
 
 _STREAM = "text/event-stream"
 _LONGEST = 400  # characters of an error's text
@@ -54,7 +67,23 @@ async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> 
     assert model is not None
     request.server.answering.add(key)
     try:
-        async for event in Agent(session, model).stream(message):
+        agent = await _agent(request, session, model)
+        events = agent.stream(message)
+    except BaseException:
+        request.server.answering.discard(key)
+        raise
+
+    async def end() -> None:
+        """Stop the answer if it still comes, and tell what is kept of it."""
+        try:
+            await events.aclose()
+        finally:
+            request.server.answering.discard(key)
+        if agent.stopped:
+            request.publish("append", session, item=agent.stopped)
+
+    try:
+        async for event in events:
             if isinstance(event, PayloadComposed):
                 request.publish("payload", session, tokens=event.tokens, limit=event.limit, reason=event.reason)
                 if event.reason.startswith("sweep"):
@@ -65,7 +94,19 @@ async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> 
                 request.publish("error", session, message=_shown(answer.error))
             yield event
     finally:
-        request.server.answering.discard(key)
+        await finish(end())
+
+
+def equipped_model(server: Served, session_id: str) -> EquippedModel | None:
+    """Return the model with its tools, if it gets any in this session."""
+    return server.equipped if server.sessions.place_of(session_id)[0] is server.sessions.places.own else None
+
+
+async def _agent(request: ApiRequest, session: AsyncSession, model: Model) -> Agent:
+    equipped = equipped_model(request.server, request.path["id"])
+    if equipped is not None:
+        return await asyncio.to_thread(equipped.agent, session.session)
+    return Agent(session, model, tools=() if model.info.tools else None)
 
 
 async def _stream(request: ApiRequest, branch: str) -> AsyncIterator[bytes]:

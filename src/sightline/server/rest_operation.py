@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sightline.server.imports import Imports
     from sightline.server.readiness import Readiness
     from sightline.server.reports import Reports
+    from sightline.server.rest_chat import EquippedModel
     from sightline.server.session_finder import SessionFinder
     from sightline.server.session_list import SessionList
     from sightline.server.uploads import Uploads
@@ -41,6 +42,11 @@ JSON = "application/json"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]  # which our routes answer or refuse
 DELETE_SOME = "delete sessions (DELETE /api/sessions/ID), or ask whoever runs the server for more"
 _BUSY_SECONDS = 5  # after which to try again what there was no room for
+EXPORT_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",  # what was said is only text
+}
 _HEADERS = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
 
 
@@ -71,6 +77,7 @@ class Served(NamedTuple):
     hub: Hub
     metrics: Metrics
     model: "Model | None"  # for `interact`
+    equipped: "EquippedModel | None"  # it with tools, if it gets some
     apps: frozenset[str]  # that may run in this server, for windows that a session has
     answering: set[tuple[str, str]]  # sessions and branches in which the model answers now
     listing: "SessionList"

@@ -10,8 +10,9 @@ from starlette.responses import Response, StreamingResponse
 
 from sightline.errors import BadInput
 from sightline.log import branch_label
+from sightline.server.rest_chat import equipped_model
 from sightline.server.rest_list import LOG_FORMAT, export_formats
-from sightline.server.rest_operation import ApiRequest, NotFound
+from sightline.server.rest_operation import EXPORT_HEADERS, ApiRequest, NotFound
 from sightline.server.rest_values import (
     Branches,
     Created,
@@ -36,11 +37,6 @@ _MEDIA = {
     "html": "text/html; charset=utf-8",
 }
 _PIECES = 64  # pieces of an export that are made at a time
-_EXPORT_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",  # what was said is only text
-}
 T = TypeVar("T")
 
 
@@ -67,6 +63,7 @@ async def get_session(request: ApiRequest) -> SessionDetails:
     """Describe a session."""
     async with request.session() as session:
         facts = await request.server.listing.facts(request.path["id"])
+        equipped = equipped_model(request.server, request.path["id"])
 
         def read(session: Session) -> SessionDetails:
             _, total = call_rows(session, 0, 0)
@@ -78,6 +75,7 @@ async def get_session(request: ApiRequest) -> SessionDetails:
                 last_call=call_at(session, total)[1] if total else None,
                 damaged=session.damaged,
                 summary_running=session.summaries.running,
+                chat_tools=list(equipped.tools) if equipped is not None else [],
             )
 
         return await asyncio.to_thread(read, session.session)
@@ -128,7 +126,7 @@ async def export_session(request: ApiRequest) -> Response:
             while some := await asyncio.to_thread(_some, made):
                 yield b"".join(some)
 
-    headers = _EXPORT_HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
+    headers = EXPORT_HEADERS | {"content-disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(pieces(), 200, headers, _MEDIA.get(query.format, "application/json"))
 
 

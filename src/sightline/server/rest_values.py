@@ -72,6 +72,9 @@ class SearchQuery(Struct, frozen=True):
 class TranscriptQuery(PageQuery, frozen=True):
     """A page of messages."""
 
+    start: Annotated[
+        int, Meta(ge=-1000, le=1 << 53, description="the place of the first; below 0: so many before the end")
+    ] = 0
     at: Annotated[str, Meta(max_length=60, description="an item: the page that has it, instead of `start`")] = ""
     text: Annotated[Literal["beginning", "full"], Meta(description="how much of each text")] = "beginning"
 
@@ -102,6 +105,12 @@ class ExportQuery(BranchQuery, frozen=True):
 
     format: Annotated[str, Meta(max_length=40, description="jsonl, markdown, html, or a provider's")] = "jsonl"
     lang: Literal["en", "zh"] = "en"
+
+
+class CallExportQuery(BranchQuery, frozen=True):
+    """In which provider's format."""
+
+    wire: Annotated[str, Meta(max_length=40, description="as a wire is called; empty: that of the session")] = ""
 
 
 class ReportQuery(BranchQuery, frozen=True):
@@ -341,6 +350,7 @@ class SessionDetails(Struct, frozen=True):
     last_call: CallFacts | None
     damaged: int
     summary_running: bool
+    chat_tools: list[str]  # that act on this machine: the model of the chat gets them in this session
 
 
 class Created(Struct, frozen=True):

@@ -39,7 +39,7 @@ def call_details(
     `whole`: with the whole text of each item, not only its beginning. Raises UnknownCallNumber.
     """
     _, calls = call_rows(session, 0, 0)
-    wire = _wire(session)
+    wire = session_wire(session)
     if number is None and not calls:
         return CallDetails(wire=wire)
     number = calls if number is None else number
@@ -107,14 +107,15 @@ def _wanted_keys(session: Session, lines: Iterable[ContentLine], wanted: RowFilt
         }
 
 
-def _wire(session: Session) -> str:
+def session_wire(session: Session) -> str:
+    """Return the format of the provider whose rules the session follows."""
     return _WIRES.get(session.settings.profile, "openai")
 
 
 def _change(
     session: Session, one: CallContents, other: CallContents, row: CallRow, price: Price | None
 ) -> Change | None:
-    change = other.change_since(one, _wire(session))
+    change = other.change_since(one, session_wire(session))
     if change is None:
         return None
     writes = row.usage is None or bool(row.usage.written_tokens)

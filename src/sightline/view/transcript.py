@@ -112,6 +112,8 @@ def transcript_page(
 ) -> TranscriptPage:
     """Return messages by their place, or with `at` the page that has this item. Reads only what it returns.
 
+    A `start` below 0 counts from the end.
+
     Raises UnknownItem.
     """
     with session._lock:
@@ -119,6 +121,8 @@ def transcript_page(
         place = messages.place(session.items.row(at)) if at else None
         if place is not None:
             start = place // limit * limit
+        elif start < 0:
+            start = max(0, len(messages.rows) + start)
         rows = messages.rows[start : start + limit]
         calls = calls_answered(session, rows, price_of)
         reader = _Reader(session.log, messages, calls, whole=whole)

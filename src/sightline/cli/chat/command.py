@@ -5,7 +5,7 @@ What needs the packages of the extra `chat` is imported in functions, so that th
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,6 +51,22 @@ class ChatOptions(NamedTuple):
     language_given: bool = False  # if not, the configuration may name a language
 
 
+def with_tool_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which tools the model gets."""
+    for option in (
+        click.option("--no-tools", is_flag=True, help="Give the model no tools."),
+        click.option(
+            "--allow-shell", is_flag=True, help="Let the model run a shell, without network, on copies of files."
+        ),
+        click.option(
+            "--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files."
+        ),
+        click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read."),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command(short_help="Talk to a model in the terminal.")
 @click.argument("words", nargs=-1, metavar="[QUESTION]")
 @click.option("--continue", "-c", "continue_", is_flag=True, help="Go on with the newest session of the project.")
@@ -73,10 +89,7 @@ class ChatOptions(NamedTuple):
     help="How often the model may ask for tools before it answers.  [default: as sightline.toml says, else 12]",
 )
 @click.option("-p", "--print", "question", metavar="QUESTION", help="Ask one question, print the answer, and end.")
-@click.option("--allow-edit", is_flag=True, help="Let the model edit the files that it may read.")
-@click.option("--allow-python", is_flag=True, help="Let the model run Python, without network, on copies of files.")
-@click.option("--allow-shell", is_flag=True, help="Let the model run a shell, without network, on copies of files.")
-@click.option("--no-tools", is_flag=True, help="Give the model no tools.")
+@with_tool_options
 @click.option("--trust", is_flag=True, help="Allow this project's sightline.toml, as it is now, and AGENTS.md.")
 @with_json
 def chat(words: tuple[str, ...], **arguments: Any) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -11,27 +11,20 @@ import click
 from msgspec.structs import replace
 
 from sightline.agent.agent import ROUNDS, Agent
-from sightline.agent.config import READABLE_VARIABLE, read_config, with_fallbacks
+from sightline.agent.config import read_config, with_fallbacks
 from sightline.agent.models import Model, ModelInfo
 from sightline.agent.models.context_window import with_window
 from sightline.agent.models.discovery import Found, Probe, found, named, retrying_model
 from sightline.agent.models.endpoint import Endpoint
 from sightline.agent.models.tiny_model import MEGABYTES, TINY, can_run, fetch_tiny, tiny_endpoint
 from sightline.agent.tools import Tool
-from sightline.agent.tools.files.find import list_files, search_files
-from sightline.agent.tools.files.folders import Folders, shell_directory
-from sightline.agent.tools.files.read import file_reader
 from sightline.agent.tools.mcp import servers
 from sightline.agent.tools.mcp_limits import MOST_TOKENS, SHARE, fitting, not_offered
-from sightline.agent.tools.program import run_python, run_shell
-from sightline.agent.tools.sandbox.run import Limits
-from sightline.apps import App, registry
-from sightline.apps.builtin.editor import Editor
-from sightline.cli.app_shell import load_app
 from sightline.cli.chat import leftovers
 from sightline.cli.chat.command import ChatOptions
 from sightline.cli.chat.confirm import confirm
 from sightline.cli.chat.project import FileNotices, TrustCheck, make_prompt
+from sightline.cli.chat.project_tools import ProjectTools
 from sightline.cli.model import model_help
 from sightline.cli.options import Place, default_output, make_budget
 from sightline.cli.phrases import Phrases
@@ -41,9 +34,7 @@ from sightline.documents.code.references import shown
 from sightline.documents.code.store import Saved
 from sightline.documents.goal_window import GOAL, GoalShown, TextWindow, goal_text
 from sightline.documents.saved_code import SavedCode
-from sightline.documents.write_code import write_code
-from sightline.errors import BadInput, NoModel, SightlineError
-from sightline.files.folders import ResolvedFolders
+from sightline.errors import BadInput, NoModel
 from sightline.fleet.code_store import CODE, code_store
 from sightline.plan import completed, stage_of
 from sightline.plan.strategies import names, strategy
@@ -78,14 +69,9 @@ class ChatSetup:
         self._trust = TrustCheck(self.here, self._config, self._env, is_given=options.trust, can_ask=self._can_ask())
         self._tell_all(self._trust.check_file())
         load_strategies(self.here.project)
-        # Resolved once, when trust was asked for, so that a link that is made later leads nowhere.
-        self._project = project = shell_directory(self._env) / self.here.project
-        more = filter(None, self._env.get(READABLE_VARIABLE, "").split(os.pathsep))
-        self._readable = (*self._config.tools.readable, *more)
-        folders = [project / folder for folder in self._config.tools.folders]
-        self._folders = Folders(folders, project=project, readable=self._readable)
+        self._tools = ProjectTools(self.here, self._config, options, self._env, self.code)
         model = await self._model(options.model)
-        if self._gives_tools(model.info):
+        if self._tools.gives_any(model.info):
             self._tell_all(self._trust.check_texts(model.info.window))
         self._task_goal = self._trusted_goal()
         await self._start_servers(model.info)
@@ -214,12 +200,7 @@ class ChatSetup:
 
     def _session(self, session_id: str | None, branch: str | None, facts: ModelInfo) -> Session:
         here = self.here
-        can_edit = self._options.allow_edit or self._config.tools.edit
-        apps = list(_available_apps(can_edit=can_edit)) if self._offers("apps", facts) else []
-        apps += [self._app_in(file) for file in self._config.tools.apps] if self._offers("apps", facts) else []
-        # A model without tools is shown no files.
-        folders = ResolvedFolders(map(str, self._folders.paths) if self._gives_tools(facts) else ())
-        folders.readable = self._readable
+        apps, folders = self._tools.apps(facts), self._tools.app_folders(facts)
         options: dict[str, Any] = {**here.where, "apps": apps, "folders": folders}
         if self._task_goal:
             options["windows"] = {GOAL: TextWindow(goal_text(self._task_goal, here.words.language))}
@@ -232,20 +213,11 @@ class ChatSetup:
         _set_profile(session, facts)
         return session
 
-    def _app_in(self, file: str) -> type[App]:
-        """Return the app in a file that `sightline.toml` names, which the user has approved. Raises BadInput."""
-        if not file.endswith(".py"):
-            raise BadInput(f"{self._config.file}: tools.apps names Python files, such as kanban.py, not {file!r}")
-        try:
-            return load_app(str(self._project / file))
-        except BadInput as error:
-            raise BadInput(f"{self._config.file}: tools.apps: {error}") from error
-
     def _trusted_goal(self) -> str:
         """Return the goal that plugin.json sets, if the user trusts the folder: it is a text for the model."""
         with suppress(BadInput):  # whoever begins a session is told what is wrong with the file
             if goal := chosen(self.here.project).task_goal:
-                folder = self._project.resolve()
+                folder = self._tools.project.resolve()
                 if folder in (trusted.resolve() for trusted in self._trust.trusted_folders):
                     return goal
                 self._warn(self.here.words("project text unread", name="plugin.json (taskGoal)"))
@@ -277,10 +249,9 @@ class ChatSetup:
 
         What the user is to be told about it, and has not been told about `before`, is among its warnings.
         """
-        facts, has_tools = model.info, self._gives_tools(model.info)
-        offered = [tool for tool in self._server_tools or () if self._offers(tool.name, facts)]
+        facts, has_tools = model.info, self._tools.gives_any(model.info)
+        offered = [tool for tool in self._server_tools or () if self._tools.offers(tool.name, facts)]
         from_servers, no_room = fitting(offered, min(MOST_TOKENS, facts.window // SHARE)) if offered else ((), ())
-        every = (*self._own_tools(session), *from_servers)
         options, budget = self._options, None  # None: the whole context window
         if options.window is not None or options.output is not None:
             window = min(options.window or facts.window, facts.window)
@@ -289,13 +260,13 @@ class ChatSetup:
             )
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
-        prompt = make_prompt(own, session, facts, self._project, self._trust)
+        prompt = make_prompt(own, session, facts, self._tools.project, self._trust)
         notices += self.file_notices.add(prompt, session.id)
         extension = SavedCode(self.code, session) if has_tools else None
         agent = Agent(
             session,
             model,
-            tools=[tool for tool in every if self._offers(tool.name, facts)] if has_tools else None,
+            tools=[*self._tools.of(session.id, session.settings.locale, facts), *from_servers] if has_tools else None,
             extension=GoalShown(session, extension) if self._task_goal else extension,
             budget=budget,
             instructions=prompt.text,
@@ -334,31 +305,6 @@ class ChatSetup:
             raise BadInput(self.here.words("not in the file"))
         return replace(self._endpoint, name=name, label="")
 
-    def _own_tools(self, session: Session) -> Iterator[Tool]:
-        folders, code, settings, locale = self._folders, self.code, self._config.tools, session.settings.locale
-        for tool in (
-            file_reader(folders, code, locale=locale),
-            list_files(folders, locale),
-            search_files(folders, locale),
-            write_code(code, session.id, locale),
-        ):
-            yield replace(tool, seconds=settings.seconds)
-        limits = Limits(seconds=settings.python_seconds, memory_mb=settings.python_memory_mb)
-        keep = self.here.folder.runs(session.id)
-        if self._options.allow_python or settings.run_python:
-            yield run_python(folders, code, limits=limits, keep=keep, locale=locale)
-        if self._options.allow_shell or settings.run_shell:
-            yield run_shell(folders, limits=limits, keep=keep, locale=locale)
-
-    def _gives_tools(self, facts: ModelInfo) -> bool:
-        """Whether this model gets any tools; if not, it is asked in plain text."""
-        return facts.tools and not self._options.no_tools
-
-    def _offers(self, name: str, facts: ModelInfo) -> bool:
-        """Whether this model gets this tool."""
-        only = self._config.tools.only
-        return self._gives_tools(facts) and (not only or name in only)
-
     def _warn_without_tools(self, facts: ModelInfo) -> None:
         """Warn that the model gets no tools although nobody switched them off. A script gets no such warning."""
         if not facts.tools and not self._options.no_tools and self._options.question is None:
@@ -366,7 +312,7 @@ class ChatSetup:
 
     async def _start_servers(self, facts: ModelInfo) -> None:
         """Start the MCP servers that the configuration names, once, for the first model that gets tools."""
-        if not self._config.mcp or self._server_tools is not None or not self._gives_tools(facts):
+        if not self._config.mcp or self._server_tools is not None or not self._tools.gives_any(facts):
             return
         self._server_tools = await self._open.enter_async_context(
             servers(self._config.mcp, self.here.words.language, warn=self._warn)
@@ -375,14 +321,6 @@ class ChatSetup:
     def _can_ask(self) -> bool:
         """Whether the user can be asked something. With -p nobody is: a script gets its answer and nothing else."""
         return self._options.question is None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _available_apps(*, can_edit: bool) -> Iterator[type[App]]:
-    """Yield the apps that can be opened here; `sightline apps` says why one cannot."""
-    for name in registry.names():
-        if can_edit or name != Editor.name:  # the only one that writes into the project
-            with suppress(SightlineError):
-                yield load_app(name)
 
 
 def _set_profile(session: Session, facts: ModelInfo) -> None:
