@@ -22,6 +22,7 @@ import { language, say, setLanguage } from "./phrases";
 import { SessionsView } from "./sessions";
 import { oneLine } from "./text";
 import { setTheme, theme, type Theme } from "./theme";
+import { TimeView } from "./time";
 import { TokensView } from "./tokens";
 import { TryView } from "./try";
 import type { ServerFacts, SessionDetails } from "./types";
@@ -160,7 +161,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
 }
 
 const OF_A_CALL: View[] = ["call", "try"]; // the number of a call is in their addresses
-const AT_ONCE: View[] = ["transcript", "call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
+const AT_ONCE: View[] = ["transcript", "call", "time", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
 export interface Place {
@@ -181,6 +182,7 @@ function show(route: Route, place: Place) {
     context: () => <ContextView {...place} />,
     transcript: () => <Transcript {...place} item={route.arg} find={route.options.get("find") ?? ""} />,
     call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
+    time: () => <TimeView {...place} />,
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
     changes: () => <ChangesView {...place} />,

@@ -5,10 +5,12 @@ import type { Place } from "./app";
 import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
 import { CallExport } from "./export";
-import { below, linkTo, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
+import { FilterFields, useAsked, useFilters, type Filters } from "./filters";
+import { below, linkTo, useChange, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { LongList, usePages } from "./list";
-import { kindName, reasonText, say } from "./phrases";
+import { KINDS, LEVELS } from "./kinds";
+import { kindName, levelName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallDetails, CallRow, Change, ContentLine } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Stat, Text } from "./ui";
@@ -47,17 +49,22 @@ type Answered = CallDetails & { call: CallRow };
 
 function OneCall({ session, branch, asked, compare, wires }: Asked) {
   const shown = useRef(asked); // the last one stays the one that was shown, also when others follow it
+  const [filters, change] = useFilters(["kind", "tool", "path", "level", "errors"]);
+  const wanted = useAsked(filters);
   const pages = usePages<ContentLine>(
-    (start, limit) => below(session, `/calls/${shown.current || "last"}${query({ start, limit })}`, branch),
-    `${session} ${branch} ${asked}`,
+    (start, limit) => below(session, `/calls/${shown.current || "last"}${query({ start, limit, ...wanted })}`, branch),
+    JSON.stringify([session, branch, asked, wanted]),
     (answer: CallDetails) => ({ rows: answer.lines, total: answer.total }),
     200,
   );
-  const answer = pages.first as CallDetails | undefined;
+  const before = useRef<CallDetails>(undefined); // what stands beside the list stays while another filter is asked for
+  const answer = (pages.first as CallDetails | undefined) ?? before.current;
+  before.current = answer;
   if (answer?.call) shown.current = answer.call.number;
   const waits = answer !== undefined && (!answer.call || answer.call.reply === null);
   useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
   const [selected, setSelected] = useState(-1);
+  useChange(JSON.stringify(wanted), () => setSelected(-1));
   const detail = useDetail(selected);
   if (pages.error && !answer)
     return (
@@ -86,6 +93,7 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
   return (
     <div class="call">
       <CallHead
+        filters={filters}
         page={page}
         session={session}
         branch={branch}
@@ -99,6 +107,16 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
       ) : (
         <div class="split">
           <section class="side-list" aria-label={say("payload")}>
+            <div class="toolbar">
+              <FilterFields
+                filters={filters}
+                onChange={change}
+                kinds={KINDS}
+                kindName={kindName}
+                levels={LEVELS}
+                levelName={levelName}
+              />
+            </div>
             <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
           </section>
           <section class="detail" ref={detail} aria-label={say("item")}>
@@ -108,7 +126,11 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
                 branch={branch}
                 line={line}
                 reason={page.call.reason}
-                path={below(session, `/calls/${number}${query({ start: selected, limit: 1, text: "full" })}`, branch)}
+                path={below(
+                  session,
+                  `/calls/${number}${query({ start: selected, limit: 1, text: "full", ...wanted })}`,
+                  branch,
+                )}
               />
             ) : (
               <Overview page={page} session={session} branch={branch} />
@@ -131,9 +153,11 @@ function Missing({ call }: { call: CallRow }) {
   return marks.length ? <p class="mark-words">{marksText({ ...call, marks })}</p> : null;
 }
 
-function CallHead({ page, session, branch, number, total, compare, wires }: Props & { page: Answered }) {
+type HeadProps = Props & { page: Answered; filters: Filters };
+
+function CallHead({ page, filters, session, branch, number, total, compare, wires }: HeadProps) {
   const { call } = page;
-  const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null });
+  const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null, ...filters });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
   useEffect(() => setOther((old) => (compare ? String(compare) : old)), [compare]);
   const onCompare = (event: Event) => {
@@ -267,6 +291,13 @@ function Lines({
   const narrow = useNarrow();
   const biggest = Math.max(1, ...page.lines.map((line) => line.tokens));
   const isEdge = (index: number) => pages.row(index)?.cached === false && pages.row(index - 1)?.cached === true;
+  if (pages.error && pages.total === undefined) return <Failure error={pages.error} retry={pages.reload} />;
+  if (pages.total === 0)
+    return (
+      <Empty title={say("nothing found")}>
+        <p>{say("filter advice")}</p>
+      </Empty>
+    );
   return (
     <LongList
       id="line"

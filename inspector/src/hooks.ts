@@ -118,7 +118,18 @@ export function useConnection(): boolean {
   return connected;
 }
 
-export const VIEWS = ["context", "transcript", "call", "items", "tokens", "changes", "try", "windows", "chat"] as const;
+export const VIEWS = [
+  "context",
+  "transcript",
+  "call",
+  "time",
+  "items",
+  "tokens",
+  "changes",
+  "try",
+  "windows",
+  "chat",
+] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

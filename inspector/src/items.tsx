@@ -2,13 +2,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
+import { FilterFields, isFiltered, useAsked, useFilters, type Filters } from "./filters";
 import { below, useChange, useDetail, useEvents, useLoad, useNarrow, useSettled } from "./hooks";
 import { ItemPane } from "./item";
 import { LongList, usePages } from "./list";
-import { say } from "./phrases";
+import { kindName, say } from "./phrases";
 import { oneLine, visible, whole } from "./text";
 import type { ItemFacts, ItemPage } from "./types";
 import { Busy, Empty, Failure, Kind } from "./ui";
+
+const KINDS = ["system", "user", "assistant", "call", "result", "summary", "recall", "window"];
 
 interface Found {
   found: { id: string; kind: string; snippet: { text: string; match: boolean }[] }[];
@@ -19,6 +22,7 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
   const [opened, setOpened] = useState(item);
   const detail = useDetail(opened);
   const q = useSettled(words.trim(), 250);
+  const [filters, change] = useFilters(["kind", "tool", "path", "errors"]);
   useEffect(() => setOpened(item), [item]);
   return (
     <div class="split">
@@ -32,11 +36,12 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
             value={words}
             onInput={(event) => setWords((event.currentTarget as HTMLInputElement).value)}
           />
+          {words ? null : <FilterFields filters={filters} onChange={change} kinds={KINDS} kindName={kindName} />}
         </div>
         {q ? (
           <FoundList session={session} branch={branch} q={q} onOpen={setOpened} />
         ) : (
-          <All session={session} branch={branch} onOpen={setOpened} opened={opened} />
+          <All session={session} branch={branch} filters={filters} onOpen={setOpened} opened={opened} />
         )}
       </section>
       <section class="detail" ref={detail} aria-label={say("item")}>
@@ -55,19 +60,22 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
 function All({
   session,
   branch,
+  filters,
   onOpen,
   opened,
 }: {
   session: string;
   branch: string;
+  filters: Filters;
   onOpen: (id: string) => void;
   opened: string;
 }) {
   const [selected, setSelected] = useState(opened ? -1 : 0);
   const narrow = useNarrow();
+  const asked = useAsked(filters);
   const pages = usePages<ItemFacts>(
-    (start, limit) => below(session, `/items${query({ start, limit })}`, branch),
-    `${session} ${branch}`,
+    (start, limit) => below(session, `/items${query({ start, limit, ...asked })}`, branch),
+    JSON.stringify([session, branch, asked]),
     (answer: ItemPage) => ({ rows: answer.items, total: answer.total }),
   );
   useEvents(session, ["append", "mark"], pages.reload);
@@ -75,8 +83,8 @@ function All({
   if (pages.total === undefined) return <Busy />;
   if (pages.total === 0)
     return (
-      <Empty title={say("no items")}>
-        <p>{say("no items advice")}</p>
+      <Empty title={say(isFiltered(asked) ? "nothing found" : "no items")}>
+        <p>{say(isFiltered(asked) ? "filter advice" : "no items advice")}</p>
       </Empty>
     );
   const choose = (index: number) => {

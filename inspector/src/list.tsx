@@ -16,6 +16,7 @@ interface Props {
   onSelect: (index: number) => void;
   onOpen?: (index: number) => void;
   onRange?: (first: number, last: number) => void;
+  onSeen?: (first: number, last: number) => void; // without the rows beyond the edge
   row: (index: number) => ComponentChildren;
   id: string;
   opensAtClick?: boolean; // for lists whose rows lead somewhere
@@ -30,6 +31,7 @@ export function LongList({
   onSelect,
   onOpen,
   onRange,
+  onSeen,
   row,
   id,
   opensAtClick,
@@ -39,6 +41,8 @@ export function LongList({
   const rows = virtualizer.getVirtualItems();
   const [first, last] = [rows[0]?.index ?? 0, rows[rows.length - 1]?.index ?? 0];
   useEffect(() => onRange?.(first, last), [first, last, count]);
+  const { startIndex, endIndex } = virtualizer.range ?? { startIndex: first, endIndex: last };
+  useEffect(() => onSeen?.(startIndex, endIndex), [startIndex, endIndex]);
 
   const move = (index: number) => {
     const next = Math.max(0, Math.min(count - 1, index));

@@ -106,9 +106,11 @@ export function when(timestamp: string): string {
   return date.toLocaleString(language() === "zh" ? "zh-CN" : "sv-SE", { hour12: false });
 }
 
-/** 3.2 s, 48 s, 2 min 5 s */
+/** 0.02 s, 3.2 s, 48 s, 2 min 5 s, 3 h 20 min */
 export function duration(seconds: number): string {
-  if (seconds < 59.5) return say("n seconds", { seconds: seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds) });
-  const whole_ = Math.round(seconds);
-  return say("n minutes", { minutes: Math.floor(whole_ / 60), seconds: whole_ % 60 });
+  const digits = seconds < 0.005 || seconds >= 9.95 ? 0 : seconds < 0.095 ? 2 : 1;
+  if (seconds < 59.5) return say("n seconds", { seconds: seconds.toFixed(digits) });
+  const [whole_, minutes] = [Math.round(seconds), Math.round(seconds / 60)];
+  if (minutes < 60) return say("n minutes", { minutes: Math.floor(whole_ / 60), seconds: whole_ % 60 });
+  return say("n hours", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
 }

@@ -798,6 +798,36 @@ export interface Sum {
   saved_money: number;
 }
 
+/** Some steps of a branch. `longest`: how long the longest of all these steps took, if they are sorted by that. */
+export interface TimePage {
+  steps: TimeStep[];
+  total: number;
+  next: number | null;
+  sums: TimeSums;
+  longest: number | null;
+}
+
+/** A model call, a tool call, or a wait for the user. `seconds` is null where the log has no times for it. */
+export interface TimeStep {
+  id: string;
+  kind: "model" | "tool" | "user";
+  name: string;
+  about: string;
+  began: number | null;
+  seconds: number | null;
+  error: boolean;
+  open: boolean;
+}
+
+/** Seconds of a whole branch. Tool calls that one answer made count together: from the answer to the last result. */
+export interface TimeSums {
+  model: number;
+  tools: number;
+  user: number;
+  calls: number;
+  timed: number;
+}
+
 /** Some calls of a branch, oldest first. */
 export interface TimelinePage {
   calls: CallRow[];

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.slow
 
 VIEWS = {
     "sessions": "#/", "context": "#/s/work/context", "transcript": "#/s/work/transcript/9",
-    "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3",
+    "call": "#/s/work/call/8", "diff": "#/s/work/call/9?with=3", "time": "#/s/work/time",
+    "slowest": "#/s/work/time?sort=longest&tool=read", "filtered": "#/s/work/call/9?level=gist",
     "items": "#/s/work/items/9", "tokens": "#/s/work/tokens", "changes": "#/s/work/changes", "try": "#/s/work/try/9",
     "windows": "#/s/work/windows", "chat": "#/s/work/chat",
 }  # fmt: skip

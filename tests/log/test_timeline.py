@@ -1,11 +1,14 @@
 """Columns over a log: rows, units, branches and what is said about them."""
 
 import pytest
+from msgspec.structs import replace
 
-from sightline.log.columns import FAILED, HEAD, OBSOLETE, OPAQUE, UNMADE, Timeline, last_use, pinned_rows
-from sightline.log.fold import guess_least
+from sightline.log.columns import FAILED, HEAD, NONE, OBSOLETE, OPAQUE, UNMADE, Timeline, last_use, pinned_rows
+from sightline.log.fold import GrowingTimeline, guess_least
+from sightline.log.stores import Span
 from sightline.session.session import Session
 from sightline.shorten import Purpose
+from sightline.shorten.call_subject import NO_EFFECT
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
 
@@ -37,6 +40,21 @@ def test_one_row_per_item_one_unit_per_message(session: Session) -> None:
     assert kinds(session) == ["USER", "ASSISTANT", "CALL", "CALL", "RESULT", "RESULT", "USER"]
     assert list(timeline(session).unit) == [0, 1, 1, 1, 1, 1, 2]
     assert [timeline(session).id(row) for row in timeline(session).rows_of(1)] == ["3", "3.1", "3.2", "5", "4"]
+
+
+def test_rows_have_the_time_of_their_entry() -> None:
+    """Those of one message have the same; of a time that nobody can read nothing is known."""
+    clock = Ticking(start=1_700_000_000_000, step=0)
+    session = Session(MemoryStore("t"), clock=clock)
+    session.user("look")
+    clock.wait(1.5)
+    session.assistant([Call("a", "read", {})])
+    assert list(timeline(session).time) == [1_700_000_000_000, 1_700_000_001_500, 1_700_000_001_500]
+    entry = session.log.reader.entry(0)
+    for written, milliseconds in (("yesterday", NONE), ("2023-11-14T22:13:20", 1_700_000_000_000)):
+        other = GrowingTimeline(measure=lambda _: [1], effect_of=lambda _: NO_EFFECT)
+        other.fold(replace(entry, timestamp=written), Span(0, 1))
+        assert list(other.time) == [milliseconds]
 
 
 def test_ids_are_found_in_every_form_they_are_shown_in(session: Session) -> None:

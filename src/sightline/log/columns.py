@@ -207,6 +207,7 @@ class Timeline(State, eq=False):
     gist: Column = _column("i")  # tokens at GIST; -1: it has no such level, -2: nobody has needed it yet
     summary: Column = _column("i")
     full: Column = _column("i")
+    time: Column = _column("q")  # when it was written, in milliseconds since 1970; -1: nothing says it
     partner: Column = _column("i")  # of a call: the row of its result; of a result: the row of its call
     subject: Column = _column("i")  # of a call, and of its result: what the call is about
     purpose: Column = _column("B")  # of a call: what it does; of a result: what it shows
@@ -237,6 +238,7 @@ class Timeline(State, eq=False):
     receipt_length: Column = _column("i")
     receipt_seq: Column = _column("q")
     receipt_branch: Column = _column("H")
+    receipt_time: Column = _column("q")
 
     def columns(self) -> dict[str, Column]:
         """The columns by name."""

@@ -6,6 +6,7 @@ What calls are about has numbers in the columns (`SubjectNumbers`): a file has o
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -72,11 +73,12 @@ class GrowingTimeline(Timeline, kw_only=True):
     is_file_read: Callable[[str, str], bool] = lambda _id, _tool: False  # of a call, by its id and tool
     forget: Callable[[int], object] = lambda _row: None  # what was made of a row: the log has it now
     _numbers: "SubjectNumbers | None" = None  # made when first needed
+    _written: int = NONE  # when the entry that is added was
 
     def fold(self, entry: Entry, span: Span) -> range:
         """Add one entry, in log order. Returns the rows it made. Raises BadInput for an annotation of another form."""
         first = len(self.seq)
-        branch = self._branch_of(entry)
+        branch, self._written = self._branch_of(entry), _time_of(entry)
         kind, is_chained = entries.kind_of(entry), entry.in_conversation
         if kind is _WINDOW:
             self._add_window_note(entry, span, branch)
@@ -208,6 +210,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.gist.append(UNMADE)
         self.summary.append(UNMADE)
         self.full.append(full)
+        self.time.append(self._written)
         self.offset.append(span.offset)
         self.length.append(span.length)
         for column in (self.partner, self.subject, self.same, self.gist_offset, self.summary_offset):
@@ -339,6 +342,7 @@ class GrowingTimeline(Timeline, kw_only=True):
         self.receipt_length.append(span.length)
         self.receipt_seq.append(note.seq)
         self.receipt_branch.append(branch)
+        self.receipt_time.append(self._written)
         self.branches[branch].called = True
         if note.format == 1:
             self.format_1 = max(self.format_1, bisect_left(self.seq, note.seq + 1))
@@ -373,6 +377,16 @@ class GrowingTimeline(Timeline, kw_only=True):
             sent = zip(self.receipt_branch, self.receipt_seq, strict=True)
             branch.called = any(seq <= note.at and by in path.limits for by, seq in sent)
         self.current = names.index(note.branch)
+
+
+def _time_of(entry: Entry) -> int:
+    """When an entry was written, in milliseconds since 1970; -1: it does not say so."""
+    try:  # as `values.clock` reads a time; here, because every entry comes by
+        moment = datetime.fromisoformat(entry.timestamp)
+        in_zone = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return max(round(in_zone.timestamp() * 1000), NONE)
+    except (ValueError, OverflowError):
+        return NONE
 
 
 def guess_least(kind: Kind, full: int) -> int:

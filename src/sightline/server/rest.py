@@ -31,6 +31,7 @@ from sightline.view.catalog.overview import Overview
 from sightline.view.context_facts import Context
 from sightline.view.costs import PriceOf
 from sightline.view.inspection import CompactionFacts, ItemDetails, ItemPage, WindowFacts
+from sightline.view.run_time import TimePage
 from sightline.view.token_tree import TokenTree
 from sightline.view.transcript import TranscriptHits, TranscriptPage
 
@@ -205,6 +206,10 @@ OPERATIONS: tuple[Operation, ...] = (
     _get(
         f"{_ONE}/timeline", "getTimeline", "What the context of each model call held, by kind and level",
         rest_calls.get_timeline, calls.TimelinePage, query=values.TimelineQuery,
+    ),
+    _get(
+        f"{_ONE}/time", "getTime", "How long each model call, tool call and wait for the user took",
+        rest_calls.get_time, TimePage, query=values.TimeQuery,
     ),
     _get(
         f"{_ONE}/tokens", "getTokens", "Where the tokens are, and what was read again", rest_calls.get_tokens,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +26,7 @@ from sightline.server.rest_values import (
     RawQuery,
     ReportQuery,
     TimelineQuery,
+    TimeQuery,
     TokensQuery,
     Undo,
 )
@@ -38,6 +40,7 @@ from sightline.view.context_facts import Context, context_facts
 from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
 from sightline.view.report.phrases import told
 from sightline.view.report.values import Advice, SessionReport
+from sightline.view.run_time import TimePage, time_page
 from sightline.view.token_tree import TokenTree, token_tree
 
 LAST = "last"  # the name of the last call, in a path
@@ -174,6 +177,13 @@ async def get_timeline(request: ApiRequest) -> TimelinePage:
     return await request.read(timeline_page, query.start, query.limit, query.every, request.server.price_of)
 
 
+async def get_time(request: ApiRequest) -> TimePage:
+    """Return how long model calls, tool calls and waits for the user took."""
+    query: TimeQuery = request.query
+    longest = query.sort == "longest"
+    return await request.read(time_page, query.start, query.limit, longest=longest, wanted=query.wanted)
+
+
 async def list_calls(request: ApiRequest) -> CallPage:
     """Return a page of the calls, and what was decided for each."""
     query: PageQuery = request.query
@@ -184,8 +194,9 @@ async def get_call(request: ApiRequest) -> CallDetails:
     """Return one call, item by item, made again from the log."""
     query: CallQuery = request.query
     number = None if request.path["call"] == LAST else call_number(request.path["call"])
-    whole, price_of = query.text == "full", request.server.price_of
-    return await request.read(call_details, number, query.start, query.limit, whole=whole, price_of=price_of)
+    options: Any = {"whole": query.text == "full", "price_of": request.server.price_of}
+    wanted: Any = {"wanted": query.wanted, "level": query.level}
+    return await request.read(call_details, number, query.start, query.limit, **options, **wanted)
 
 
 async def compare_calls(request: ApiRequest) -> CallDifference:

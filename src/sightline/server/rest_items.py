@@ -40,7 +40,7 @@ from sightline.view.transcript import TranscriptHits, TranscriptPage, find_in_tr
 async def list_items(request: ApiRequest) -> ItemPage:
     """Return a page of items. Reads only what it returns."""
     query: ItemsQuery = request.query
-    return await request.read(item_page, query.start, query.limit, whole=query.text == "full")
+    return await request.read(item_page, query.start, query.limit, whole=query.text == "full", wanted=query.wanted)
 
 
 async def get_item(request: ApiRequest) -> ItemDetails:

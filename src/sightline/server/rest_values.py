@@ -10,6 +10,7 @@ from sightline.values.settings import Settings
 from sightline.view.call_values import CallFacts
 from sightline.view.catalog.listed_sessions import SessionFacts
 from sightline.view.inspection import CompactionFacts, ItemFacts, WindowFacts
+from sightline.view.row_filter import RowFilter
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="how many at most")]
 Start = Annotated[int, Meta(ge=0, le=1 << 53, description="the place of the first: 0, or `next` of the page before")]
@@ -40,7 +41,21 @@ class PageQuery(BranchQuery, frozen=True):
     limit: Limit = 100
 
 
-class ItemsQuery(PageQuery, frozen=True):
+class WantedQuery(PageQuery, frozen=True):
+    """A page of what is wanted; what is left out is not asked for."""
+
+    kind: Annotated[str, Meta(max_length=20, description="only of this kind")] = ""
+    tool: Annotated[str, Meta(max_length=200, description="only of tools with this in their name")] = ""
+    path: Annotated[str, Meta(max_length=1000, description="only those about a file or a command with this in it")] = ""
+    errors: Annotated[bool, Meta(description="only what failed")] = False
+
+    @property
+    def wanted(self) -> RowFilter:
+        """Which rows these are."""
+        return RowFilter(self.kind, self.tool, self.path, self.errors)
+
+
+class ItemsQuery(WantedQuery, frozen=True):
     """A page of items."""
 
     text: Annotated[Literal["beginning", "full"], Meta(description="how much of each text")] = "beginning"
@@ -118,10 +133,17 @@ class TimelineQuery(PageQuery, frozen=True):
     every: Annotated[int, Meta(ge=1, le=100_000, description="only one of so many calls, for an overview")] = 1
 
 
-class CallQuery(PageQuery, frozen=True):
+class TimeQuery(WantedQuery, frozen=True):
+    """Which steps of a run: of the `kind` model, tool or user."""
+
+    sort: Annotated[Literal["order", "longest"], Meta(description="longest: without waits for the user")] = "order"
+
+
+class CallQuery(WantedQuery, frozen=True):
     """Which items of a call, and how much of each text."""
 
     limit: Limit = 500
+    level: Literal["", "full", "summary", "gist"] = ""
     text: Literal["beginning", "full"] = "beginning"
 
 

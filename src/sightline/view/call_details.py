@@ -1,5 +1,7 @@
 """One call with everything that is told of it, and two calls beside each other."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from sightline.providers.catalog import price_of as known_price
@@ -11,6 +13,7 @@ from sightline.view.call_contents import BEGINNING, CallContents, compare
 from sightline.view.call_rows import BEGAN, call_at, call_rows
 from sightline.view.call_values import CallDetails, CallDifference, CallRow, Change, ContentLine, CostPart
 from sightline.view.costs import PartCost, PriceOf, PromptCost, answer_cost, likely_usage, money_of, new_prices
+from sightline.view.row_filter import EVERY, RowFilter, row_test
 
 _MOST = 1000  # items of each list of a difference
 _WIRES = {
@@ -27,9 +30,12 @@ def call_details(
     *,
     whole: bool = False,
     price_of: PriceOf = known_price,
+    wanted: RowFilter = EVERY,
+    level: str = "",
 ) -> CallDetails:
     """Return one call, item by item, made again from the log; None: the last one, if there is any.
 
+    `wanted`, `level`: only such items, each at its place among them; the costs are those of all.
     `whole`: with the whole text of each item, not only its beginning. Raises UnknownCallNumber.
     """
     _, calls = call_rows(session, 0, 0)
@@ -45,7 +51,10 @@ def call_details(
         change = _change(session, CallContents(session, number - 1), contents, row, price)
     end = start + limit
     costs = _costs(session, contents, row, price)
-    picked = zip(contents.lines[start:end], costs.lines[start:end], strict=True)
+    lines = [*zip(contents.lines, costs.lines, strict=True)]
+    if level or wanted != EVERY:
+        keys = _wanted_keys(session, contents.lines, wanted, level)
+        lines = [each for each in lines if each[0].key in keys]
     sent = contents.payload if row.composed else None  # of others no more is read than is shown
     return CallDetails(
         call=row,
@@ -59,9 +68,9 @@ def call_details(
         marker=sent.plan.marker if sent is not None else "",
         change=change,
         costs=_cost_parts(row, costs, price),
-        lines=[_filled(contents, line, cost, whole=whole) for line, cost in picked],
-        total=len(contents.lines),
-        next=end if end < len(contents.lines) else None,
+        lines=[_filled(contents, line, cost, whole=whole) for line, cost in lines[start:end]],
+        total=len(lines),
+        next=end if end < len(lines) else None,
     )
 
 
@@ -82,6 +91,20 @@ def call_difference(session: Session, one: int, other: int, price_of: PriceOf = 
         removed_total=len(difference.removed),
         changed_total=len(difference.changed),
     )
+
+
+def _wanted_keys(session: Session, lines: Iterable[ContentLine], wanted: RowFilter, level: str) -> set[str]:
+    """Return what tells the wanted lines from others. A text of the engine is no row of the log and has no tool."""
+    of_rows = wanted._replace(kind="")
+    with session._lock:
+        fits = row_test(session, of_rows)
+        return {
+            line.key
+            for line in lines
+            if line.level == (level or line.level)
+            and line.kind == (wanted.kind or line.kind)
+            and (of_rows == EVERY or (bool(line.id) and fits(session.items.row(line.id))))
+        }
 
 
 def session_wire(session: Session) -> str:

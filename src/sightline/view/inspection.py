@@ -18,6 +18,7 @@ from sightline.session.items import ItemInfo
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
 from sightline.values.items import Call, Item, Kind, Lod, arguments, plain_text
+from sightline.view.row_filter import EVERY, RowFilter, wanted_rows
 
 _BEGINNING = 400  # characters of an item's text in a list
 _MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit
@@ -92,13 +93,16 @@ class DescribedItem(NamedTuple):
     info: ItemInfo
 
 
-def described_items(session: Session, start: int, limit: int) -> tuple[list[DescribedItem], int]:
-    """Return items by their place on the branch, which never changes: `limit` from the `start`-th on; and how many.
+def described_items(
+    session: Session, start: int, limit: int, wanted: RowFilter = EVERY
+) -> tuple[list[DescribedItem], int]:
+    """Return items by their place on the branch, which never changes, or among those that are wanted: `limit` from the
+    `start`-th on; and how many.
 
     Reads only what it returns.
     """
     with session._lock:
-        rows = _rows(session.log)
+        rows = _rows(session.log) if wanted == EVERY else wanted_rows(session, wanted)
         return _described(session, list(rows[start : start + limit])), len(rows)
 
 
@@ -109,12 +113,12 @@ def _described(session: Session, rows: list[int]) -> list[DescribedItem]:
     return [DescribedItem(reader.item(row), info) for row, info in zip(rows, infos, strict=True)]
 
 
-def item_page(session: Session, start: int, limit: int, *, whole: bool = False) -> ItemPage:
-    """Return items by their place on the branch. `whole`: with their whole texts; a page of many ends before its limit.
+def item_page(session: Session, start: int, limit: int, *, whole: bool = False, wanted: RowFilter = EVERY) -> ItemPage:
+    """Return items by their place on the branch, or among those that are wanted.
 
-    Reads only what it returns.
+    `whole`: with their whole texts; a page of many ends before its limit. Reads only what it returns.
     """
-    described, total = described_items(session, start, limit)
+    described, total = described_items(session, start, limit, wanted)
     facts: list[ItemFacts] = []
     size = 0
     for item in described:

@@ -3,30 +3,27 @@
 A message has a place on its branch that never changes. Windows, whose text is not in the conversation, are left out.
 """
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.log import NONE, Journal
+from sightline.log import Journal
 from sightline.providers.catalog import price_of as known_price
 from sightline.session.session import Session
-from sightline.values.clock import seconds_between
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, blob_text
 from sightline.view.call_rows import calls_answered
 from sightline.view.call_values import CallRow
 from sightline.view.costs import PriceOf
 from sightline.view.document import media_name, thoughts_in
+from sightline.view.messages import Messages, messages_of
+from sightline.view.run_time import answer_seconds
 
 _BEGINNING = 10_000  # characters of each text, unless all of it was asked for
 _MOST_SEARCHED = 2_000  # messages that are read for one answer of a search
 _MOST_TEXT = 8 << 20  # and characters
 _READ_AT_ONCE = 100  # of them
-_FASTEST = 0.05  # seconds: what was answered sooner has the times at which an import wrote it
 
 PartForm = Literal["text", "thinking", "image", "file", "opaque"]
 
@@ -101,62 +98,6 @@ class TranscriptHits(Struct, frozen=True):
     next: int | None
 
 
-# ---------------------------------------------------------------------- which rows are messages
-
-
-class _Messages:
-    """The rows of a branch's messages, and of the results of their calls. `update` adds what is new in the log."""
-
-    def __init__(self, journal: Journal) -> None:
-        self.timeline, self.branch, self._path = journal.timeline, journal.branch, journal.path
-        self.rows = array("i")
-        self.results: dict[int, int] = {}  # by the row of the call
-        self._next_row = 0
-
-    def fits(self, journal: Journal) -> bool:
-        """Whether this is of the journal's branch as it is now, so that it can be updated."""
-        same = self.timeline is journal.timeline and self.branch == journal.branch
-        return same and self._next_row <= len(journal.timeline) and self._path.limits == journal.path.limits
-
-    def update(self) -> None:
-        """Add the messages that are new."""
-        timeline, path, straight = self.timeline, self._path, len(self.timeline.branches) == 1
-        for row in range(self._next_row, len(timeline)):
-            kind = timeline.kind[row]
-            if kind == Kind.CALL or not (straight or path.holds(timeline.branch[row], row)):
-                continue
-            if kind == Kind.RESULT:
-                self.results[timeline.partner[row]] = row
-            elif kind != Kind.WINDOW:
-                self.rows.append(row)
-        self._next_row = len(timeline)
-
-    def place(self, row: int) -> int:
-        """Return the place of the message that a row is part of: of a result, that of its call."""
-        if self.timeline.kind[row] == Kind.RESULT:
-            row = self.timeline.partner[row]
-        return max(bisect_right(self.rows, row) - 1, 0)
-
-    def rows_of(self, row: int) -> Iterator[int]:
-        """Yield all rows of a message: its own, those of its calls, and those of their results."""
-        yield row
-        for call in self.timeline.calls_of(row):
-            yield call
-            if call in self.results:
-                yield self.results[call]
-
-
-_known: "WeakKeyDictionary[Session, _Messages]" = WeakKeyDictionary()
-
-
-def _messages(session: Session) -> _Messages:
-    messages = _known.get(session)
-    if messages is None or not messages.fits(session.log):
-        messages = _known[session] = _Messages(session.log)
-    messages.update()
-    return messages
-
-
 # ---------------------------------------------------------------------- a page of messages
 
 
@@ -176,7 +117,7 @@ def transcript_page(
     Raises UnknownItem.
     """
     with session._lock:
-        messages = _messages(session)
+        messages = messages_of(session)
         place = messages.place(session.items.row(at)) if at else None
         if place is not None:
             start = place // limit * limit
@@ -193,7 +134,7 @@ def transcript_page(
 class _Reader:
     """Makes messages of rows."""
 
-    def __init__(self, journal: Journal, messages: _Messages, calls: Mapping[int, CallRow], *, whole: bool) -> None:
+    def __init__(self, journal: Journal, messages: Messages, calls: Mapping[int, CallRow], *, whole: bool) -> None:
         self._journal, self._messages, self._calls = journal, messages, calls
         self._most = None if whole else _BEGINNING
 
@@ -213,18 +154,8 @@ class _Reader:
             parts=self._parts(_with_text(self._journal, row, item)),
             calls=[self._tool_call(each) for each in timeline.calls_of(row)],
             call=call,
-            seconds=self._seconds(row, item, call) if call is not None else None,
+            seconds=answer_seconds(self._journal, row) if call is not None else None,
         )
-
-    def _seconds(self, row: int, item: Item, call: CallRow) -> float | None:
-        """Return how long an answer took: since its request, or where the log has none since what stands before it."""
-        sent = call.timestamp
-        if not call.composed:
-            path, branches = self._journal.path, self._journal.timeline.branch
-            before = next((each for each in range(row - 1, -1, -1) if path.holds(branches[each], each)), NONE)
-            sent = self._journal.reader.item(before).timestamp if before != NONE else ""
-        seconds = seconds_between(sent, item.timestamp)
-        return seconds if seconds >= _FASTEST else None
 
     def _tool_call(self, row: int) -> ToolCall:
         timeline, item = self._journal.timeline, self._journal.reader.item(row)
@@ -301,7 +232,7 @@ def find_in_transcript(session: Session, words: str, start: int, limit: int) -> 
     """
     wanted = _folded(words)
     with session._lock:
-        messages = _messages(session)
+        messages = messages_of(session)
         total, size, place = len(messages.rows), 0, start
         hits: list[TranscriptHit] = []
         while wanted and place < min(total, start + _MOST_SEARCHED) and len(hits) < limit and size < _MOST_TEXT:
@@ -320,7 +251,7 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _texts(journal: Journal, messages: _Messages, row: int) -> Iterator[str]:
+def _texts(journal: Journal, messages: Messages, row: int) -> Iterator[str]:
     for each in messages.rows_of(row):
         for part in _flat(_with_text(journal, each, journal.reader.item(each)).parts):
             if isinstance(part, Call):

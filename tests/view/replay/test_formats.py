@@ -8,7 +8,7 @@ import pytest
 
 from sightline import BadInput, Budget, Session, samples
 from sightline.log.stores.memory import MemoryStore
-from sightline.values.items import Call, Result, Role, plain_text
+from sightline.values.items import Call, Message, Result, Role, Text, Usage, plain_text
 from sightline.view.replay.formats import Recording, read_recording, recorded
 from sightline.view.replay.replay import replay
 
@@ -52,6 +52,15 @@ def test_a_system_prompt_beside_the_messages_comes_first(key: str) -> None:
 def test_one_message_alone_is_a_recording() -> None:
     """A file of one line is read as that line."""
     assert said(read_recording(json.dumps(MESSAGES[0]).encode())) == HELLO[:1]
+
+
+@pytest.mark.parametrize(
+    ("model", "sent", "window"), [("", 150_000, 200_000), ("", 0, 128_000), ("gpt-4o", 9, 128_000)]
+)
+def test_the_window_holds_what_was_sent(model: str, sent: int, window: int) -> None:
+    """Also if the log names no model, but says what its provider counted."""
+    answer = Message(Role.ASSISTANT, (Text("hi"),), model=model, usage=Usage(sent, 5) if sent else None)
+    assert Recording((answer,)).window == window
 
 
 @pytest.mark.parametrize("name", samples.names())

@@ -11,6 +11,7 @@ from sightline.view.report import phrases
 from sightline.view.report.advice import MOST, advice_on
 from sightline.view.report.phrases import say, told
 from sightline.view.report.session_report import report_of
+from sightline.view.report.tables import introduction, sections
 from sightline.view.report.totals import report_over
 from sightline.view.report.values import Advice, Forecast, SessionReport, Spent
 
@@ -146,6 +147,32 @@ def test_several_sessions_are_summed() -> None:
     assert [each.kind for each in both.advice] == [each.kind for each in one.advice]
     assert both.advice[0].saved == pytest.approx(2 * one.advice[0].saved)
     assert [(each.file, each.reads) for each in both.again] == [("/w/shop.py", 6)]
+
+
+def test_each_answer_is_a_call_as_in_the_list() -> None:
+    """Also one that directly follows another, which a replay takes for one answer."""
+    made = report(Log().user("go").answer("Hm.", usage=(0, 9, 0, 5)).answer("Done.", usage=(0, 9, 9, 5)))
+    assert made.calls == made.models["claude-x"] == made.spent.calls == 2
+
+
+def test_what_was_measured_and_what_is_a_forecast_are_not_added_up() -> None:
+    """A log without its provider's usage stands in the list, marked, and beside the sums, but in none of them."""
+    told_of, silent = report(costly()), report(Log().user("Hello there").read("c1").read("c2").answer("Done."))
+    both, alone = report_over([told_of, silent]), report_over([told_of])
+    assert not silent.is_reported
+    assert both.expected == silent.spent
+    assert alone.expected is None
+    for name in ("spent", "kinds", "tools", "files", "breaks", "break_cost", "again", "advice"):
+        assert getattr(both, name) == getattr(alone, name), name
+    lines = [*introduction(both, "en"), *(line for part in sections(both, "en") for line in part.notes)]
+    assert any(f"{silent.spent.input:,} input tokens" in line for line in lines)
+    assert any(line.startswith("~") for line in lines)
+    [listed] = [part.table for part in sections(both, "en") if part.key == "by session"]
+    assert listed is not None
+    assert {f"~{silent.spent.input:,}", f"{told_of.spent.input:,}"} <= {row[3] for row in listed.rows}
+    only = report_over([silent, silent])
+    assert (only.expected, only.spent.input) == (None, 2 * silent.spent.input)
+    assert "~" not in str([*sections(only, "en")])
 
 
 FACTS = {

@@ -38,7 +38,7 @@ class Recording(msgspec.Struct, frozen=True):
     @property
     def window(self) -> int:
         """The context window of the models that answered; of several the largest."""
-        answers = ((message.model, message.usage) for message in self.messages if message.model)
+        answers = ((message.model, message.usage) for message in self.messages)
         windows = windows_of((model, usage.input_tokens if usage is not None else 0) for model, usage in answers)
         return max(windows.values(), default=usual_window())
 

@@ -6,7 +6,7 @@ from itertools import chain
 
 from sightline.plan.economies import ECONOMIES
 from sightline.view.report.contents import LARGE
-from sightline.view.report.values import Advice, Break, SessionReport
+from sightline.view.report.values import Advice, Break, SessionReport, counted
 
 MOST = 3  # pieces of advice
 _LEAST = 0.01  # of the whole cost: what saves less is not worth a change of habits
@@ -14,8 +14,10 @@ _LEAST = 0.01  # of the whole cost: what saves less is not worth a change of hab
 
 def advice_on(sessions: Sequence[SessionReport]) -> tuple[Advice, ...]:
     """Return the things that would save most in these sessions, the greatest saving first; none if nothing would."""
-    cost = sum(session.spent.cost for session in sessions)
-    worthwhile = [advice for advice in _all(sessions, cost) if advice.share >= _LEAST] if cost else []
+    measured = counted(sessions)
+    cost = sum(session.spent.cost for session in measured)
+    advised = [*_all(measured, cost), *_on_sightline(sessions)] if cost else []
+    worthwhile = [advice for advice in advised if advice.share >= _LEAST]
     return tuple(sorted(worthwhile, key=lambda advice: -advice.saved)[:MOST])
 
 
@@ -24,7 +26,6 @@ def _all(sessions: Sequence[SessionReport], cost: float) -> Iterator[Advice]:
     yield from _on_reading(sessions, cost)
     yield from _on_large_results(sessions, cost)
     yield from _on_compactions(sessions, cost)
-    yield from _on_sightline(sessions)
 
 
 def _advice(kind: str, parts: Sequence[tuple[SessionReport, float]], cost: float, **facts: int | float | str) -> Advice:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sightline.values.pattern import pattern
 from sightline.view.report.phrases import say, told
 from sightline.view.report.tables import Table, day, fresh, introduction, notes, sections
-from sightline.view.report.values import Report
+from sightline.view.report.values import Report, counted
 
 MOST = 12  # rows of a table of shares
 _MOST_SESSIONS = 500  # rows and columns
@@ -72,7 +72,7 @@ def _spent(report: Report, locale: str) -> Iterator[str]:
 
 def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     """One column for each session, in the order of time: where its input came from."""
-    sessions = sorted(report.sessions, key=lambda session: session.begin)[-_MOST_SESSIONS:]
+    sessions = sorted(counted(report.sessions), key=lambda session: session.begin)[-_MOST_SESSIONS:]
     most = max((session.spent.input for session in sessions), default=0)
     if len(sessions) < 2 or not most:
         return

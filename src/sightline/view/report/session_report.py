@@ -92,7 +92,8 @@ def _report(
     report = SessionReport(
         name=talk.name, title=talk.title, kind=talk.kind, models=dict(models.most_common()),
         unpriced=tuple(model for model in models if price_of(model) is None),
-        begin=min(times, default=0), end=max(times, default=0), turns=_turns(talk), calls=len(talk.answers),
+        begin=min(times, default=0), end=max(times, default=0), turns=_turns(talk),
+        calls=sum(message.role is Role.ASSISTANT for message in talk.messages),
         economy=talk.economy, is_reported=is_reported, is_cached=is_cached, spent=spent,
         spent_elsewhere=_elsewhere(talk, spent),
         kinds=_with_unlogged(shares.kinds, spent, is_reported=is_reported), tools=shares.tools, files=shares.files,

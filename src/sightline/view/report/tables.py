@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from sightline.plan.economies import meaning
 from sightline.view.report.phrases import say
-from sightline.view.report.values import Forecast, Report, SessionReport, Share, Spent
+from sightline.view.report.values import Forecast, Report, SessionReport, Share, Spent, counted
 
 _LITTLE = 0.005  # of the cost: less is not said in percent
 
@@ -54,7 +54,7 @@ def sections(report: Report, locale: str) -> Iterator[Section]:
     yield _again(report, locale)
     yield Section("compaction", [*compaction_lines(report, locale)])
     yield _forecasts(report, locale)
-    yield _sessions(report)
+    yield _sessions(report, locale)
 
 
 def _shares(report: Report, locale: str) -> list[Section]:
@@ -126,7 +126,7 @@ def _forecasts(report: Report, locale: str) -> Section:
     return Section("forecast", table=table, notes=[*forecast_notes(report, locale)])
 
 
-def _sessions(report: Report) -> Section:
+def _sessions(report: Report, locale: str) -> Section:
     sessions = sorted(report.sessions, key=lambda session: -session.spent.cost)
     most = max((session.spent.cost for session in sessions), default=0) or 1
     columns = [
@@ -137,13 +137,19 @@ def _sessions(report: Report) -> Section:
     rows = [
         (
             short_name(session.name), day(session.begin) if session.begin else "", f"{session.calls:,}",
-            f"{session.spent.input:,}", cached_share(session), f"{len(session.compactions):,}",
-            f"{session.spent.cost:,.0f}",
+            _measured(session, session.spent.input, report), cached_share(session), f"{len(session.compactions):,}",
+            _measured(session, session.spent.cost, report),
         )
         for session in sessions
     ]  # fmt: skip
+    marked = [] if report.expected is None else [say("forecast mark", locale)]
     bars, titles = [session.spent.cost / most for session in sessions], [session.title for session in sessions]
-    return Section("by session", table=Table(columns, rows, bars, titles=titles))
+    return Section("by session", table=Table(columns, rows, bars, titles=titles), notes=marked)
+
+
+def _measured(session: SessionReport, figure: float, report: Report) -> str:
+    """Return a figure of a session, with a mark if it is a forecast and those of other sessions are not."""
+    return f"{'' if session.is_reported or report.expected is None else '~'}{figure:,.0f}"
 
 
 # ---------------------------------------------------------------------- sentences
@@ -156,8 +162,12 @@ def introduction(report: Report, locale: str) -> Iterator[str]:
     yield (
         say("sessions", locale, begin=min(days), end=max(days), **counts) if days else say("no dates", locale, **counts)
     )
-    key = "reported" if report.reported == len(report.sessions) else "mixed" if report.reported else "forecast"
-    yield say(f"usage {key}", locale, reported=report.reported, sessions=len(report.sessions))
+    if (expected := report.expected) is not None:
+        others = len(report.sessions) - report.reported
+        facts = {"reported": report.reported, "others": others, "tokens": expected.input, "cost": expected.cost}
+        yield say("usage mixed", locale, sessions=len(report.sessions), **facts)
+    else:
+        yield say("usage reported" if report.reported else "usage forecast", locale)
 
 
 def notes(report: Report, locale: str) -> Iterator[str]:
@@ -237,8 +247,9 @@ def forecast_notes(report: Report, locale: str) -> Iterator[str]:
         yield say("forecast keeps", locale, needed=report.lost.needed, tokens=report.lost.needed_tokens)
     if all(forecast.change > -_LITTLE for forecast in report.forecasts):
         yield say("forecast does not pay", locale)
-    if all(session.is_reported and session.forecasts and not session.economy for session in report.sessions):
-        full = report.forecasts[0].full.cost
+    measured = counted(report.sessions) if report.reported else ()
+    if measured and all(session.forecasts and not session.economy for session in measured):
+        full = sum(session.forecasts[0].full.cost for session in measured)
         yield say("forecast reported", locale, cost=report.spent.cost, full=full)
     for forecast in report.forecasts:
         yield say("economy means", locale, economy=forecast.economy, meaning=meaning(forecast.economy, locale))

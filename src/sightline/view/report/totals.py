@@ -18,6 +18,7 @@ from sightline.view.report.values import (
     Spent,
     add_up,
     add_up_by,
+    counted,
 )
 
 CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
@@ -26,24 +27,27 @@ CAUSES = ("pause", "model", "compaction", "sweep", "joined", "other")
 def report_over(sessions: Sequence[SessionReport], refused: Sequence[Refused] = ()) -> Report:
     """Return the report over these sessions."""
     lost = [loss for session in sessions for loss in session.compactions]
+    measured = counted(sessions)
+    others = [session.spent for session in sessions if not session.is_reported]
     breaks = {
-        cause: [miss for session in sessions for miss in session.breaks if miss.cause == cause] for cause in CAUSES
+        cause: [miss for session in measured for miss in session.breaks if miss.cause == cause] for cause in CAUSES
     }
     return Report(
         sessions=tuple(sessions),
         calls=sum(session.calls for session in sessions),
-        spent=add_up([Spent(money=0.0), *(session.spent for session in sessions)]),
+        spent=add_up([Spent(money=0.0), *(session.spent for session in measured)]),
         reported=sum(session.is_reported for session in sessions),
+        expected=add_up(others) if 0 < len(others) < len(sessions) else None,
         unpriced=tuple(dict.fromkeys(model for session in sessions for model in session.unpriced)),
-        kinds=_shares(session.kinds for session in sessions),
-        tools=_shares(session.tools for session in sessions),
-        files=_shares(session.files for session in sessions),
+        kinds=_shares(session.kinds for session in measured),
+        tools=_shares(session.tools for session in measured),
+        files=_shares(session.files for session in measured),
         breaks={
             cause: Share(cause, len(misses), sum(miss.tokens for miss in misses))
             for cause, misses in breaks.items() if misses
         },
         break_cost={cause: sum(miss.cost for miss in misses) for cause, misses in breaks.items() if misses},
-        again=_again(sessions),
+        again=_again(measured),
         compactions=len(lost),
         lost=_lost(lost) if lost else None,
         forecasts=_forecasts(sessions),

@@ -159,12 +159,17 @@ class Refused(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Several sessions: sums, the largest shares, and what would save most."""
+    """Several sessions: sums, the largest shares, and what would save most.
+
+    What was measured and what is a forecast are not added up: what was spent, its shares and what caching and reading
+    cost are of the sessions that `counted` names. Compactions and forecasts are of all.
+    """
 
     sessions: tuple[SessionReport, ...]
     calls: int
     spent: Spent
     reported: int  # sessions whose log has its provider's usage
+    expected: Spent | None  # of the other sessions, if there are both: the forecast of sending everything
     unpriced: tuple[str, ...]
     kinds: tuple[Share, ...]
     tools: tuple[Share, ...]
@@ -177,6 +182,11 @@ class Report(Struct, frozen=True, kw_only=True):
     forecasts: tuple[Forecast, ...]
     advice: tuple[Advice, ...]
     refused: tuple[Refused, ...] = ()
+
+
+def counted(sessions: Sequence[SessionReport]) -> Sequence[SessionReport]:
+    """Return the sessions whose provider reported what they spent; if none did, all of them."""
+    return [session for session in sessions if session.is_reported] or sessions
 
 
 def add_up(values: Sequence[S]) -> S:
