@@ -13,13 +13,14 @@ import {
   useLoad,
   useRoute,
   useWhileSeen,
-  VIEWS,
   type Route,
   type View,
 } from "./hooks";
 import { ItemsView } from "./items";
+import { Keys } from "./keys";
 import { language, say, setLanguage } from "./phrases";
 import { SessionsView } from "./sessions";
+import { Tabs } from "./tabs";
 import { oneLine } from "./text";
 import { setTheme, theme, type Theme } from "./theme";
 import { TokensView } from "./tokens";
@@ -100,6 +101,7 @@ function Head({ route, onLanguage }: { route: Route; onLanguage: () => void }) {
           {say("no events")}
         </span>
       )}
+      <Keys />
       <button class="plain" onClick={turn} title={say("theme title")}>
         {say(`theme ${chosen}`)}
       </button>
@@ -130,19 +132,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
             <Branches route={route} names={facts.branches} current={branch || facts.branch} />
           ) : null}
         </div>
-        <div class="tabs">
-          {VIEWS.map((view) => (
-            <a
-              key={view}
-              href={linkTo(session, view, OF_A_CALL.includes(view) && OF_A_CALL.includes(route.view) ? route.arg : "", {
-                branch,
-              })}
-              aria-current={view === route.view ? "page" : undefined}
-            >
-              {say(`view ${view}`)}
-            </a>
-          ))}
-        </div>
+        <Tabs route={route} details={details.data} server={server} />
       </nav>
       <main id="main" tabIndex={-1}>
         {details.error && !facts ? (
@@ -157,7 +147,6 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
   );
 }
 
-const OF_A_CALL: View[] = ["call", "try"]; // the number of a call is in their addresses
 const AT_ONCE: View[] = ["transcript", "call", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
@@ -177,7 +166,7 @@ function callNumber(text: string | null): number {
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
-    transcript: () => <Transcript {...place} item={route.arg} find={route.options.get("find") ?? ""} />,
+    transcript: () => <Transcript {...place} item={route.arg} />,
     call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
     items: () => <ItemsView {...place} item={route.arg} />,
     tokens: () => <TokensView {...place} />,
@@ -189,7 +178,7 @@ function show(route: Route, place: Place) {
   return views[route.view]();
 }
 
-type TranscriptProps = Place & { item: string; find: string };
+type TranscriptProps = Place & { item: string };
 
 /** The transcript, in a file of its own: only it reads Markdown. */
 function Transcript(props: TranscriptProps) {

@@ -4,8 +4,9 @@ import { query } from "./api";
 import type { Place } from "./app";
 import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
-import { below, linkTo, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
+import { below, changeAddress, linkTo, readRoute, useDetail, useEvents, useLoad, useNarrow, useOption } from "./hooks";
 import { ItemPane, LongText } from "./item";
+import { useKeys } from "./keys";
 import { LongList, usePages } from "./list";
 import { kindName, reasonText, say } from "./phrases";
 import { bytes, dollars, oneLine, percent, short, when, whole } from "./text";
@@ -51,9 +52,14 @@ function OneCall({ session, branch, asked, compare }: Asked) {
   );
   const answer = pages.first as CallDetails | undefined;
   if (answer?.call) shown.current = answer.call.number;
+  useEffect(() => {
+    const route = readRoute();
+    if (route.view === "call" && !route.arg && shown.current) changeAddress({}, shown.current);
+  });
   const waits = answer !== undefined && (!answer.call || answer.call.reply === null);
   useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
-  const [selected, setSelected] = useState(-1);
+  const [chosen, setChosen] = useOption("line");
+  const selected = (Number(chosen) || 0) - 1;
   const detail = useDetail(selected);
   if (pages.error && !answer)
     return (
@@ -85,9 +91,9 @@ function OneCall({ session, branch, asked, compare }: Asked) {
       {other ? (
         <DiffPanel session={session} branch={branch} a={other} b={number} />
       ) : (
-        <div class="split">
+        <div class={`split ${line ? "" : "wide-list"}`}>
           <section class="side-list" aria-label={say("payload")}>
-            <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
+            <Lines pages={pages} page={page} selected={selected} onSelect={(index) => setChosen(index + 1)} />
           </section>
           <section class="detail" ref={detail} aria-label={say("item")}>
             {line ? (
@@ -122,6 +128,10 @@ function Missing({ call }: { call: CallRow }) {
 function CallHead({ page, session, branch, number, total, compare }: Props & { page: Answered }) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null });
+  useKeys({
+    h: { says: "previous call", act: () => (location.hash = go(Math.max(1, number - 1))) },
+    l: { says: "next call", act: () => (location.hash = go(Math.min(total, number + 1))) },
+  });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
   useEffect(() => setOther((old) => (compare ? String(compare) : old)), [compare]);
   const onCompare = (event: Event) => {
@@ -177,9 +187,6 @@ function CallHead({ page, session, branch, number, total, compare }: Props & { p
             </a>
           ) : null}
         </form>
-        <a class="button" href={linkTo(session, "try", number, { branch })}>
-          {say("view try")}
-        </a>
       </div>
       <CallStats call={call} page={page} />
       <Missing call={call} />

@@ -317,6 +317,7 @@ class SessionDetails(Struct, frozen=True):
     kinds: dict[str, int]
     open_calls: list[str]
     last_call: CallFacts | None
+    windows: int  # that are open
     damaged: int
     summary_running: bool
 
