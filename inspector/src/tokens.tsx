@@ -60,8 +60,19 @@ export function TokensView({ session, branch, details }: Place) {
   );
 }
 
-interface Zoomed {
-  targetNode?: { getId: () => string };
+interface Area {
+  id: string;
+  above: string; // the id of the group that it is in
+  children: unknown[];
+}
+
+interface Shown {
+  targetNode?: { getId: () => string; parentNode: unknown };
+}
+
+/** Let the treemap show one group, and nothing beside it. */
+function show(chart: EChartsType, group: string) {
+  chart.dispatchAction({ type: "treemapRootToNode", seriesIndex: 0, targetNodeId: group });
 }
 
 function nodeName(node: Node): string {
@@ -74,15 +85,15 @@ function nodeName(node: Node): string {
 function Map({ tree }: { tree: TokenTree }) {
   const [inside, setInside] = useOption("in"); // what the treemap shows alone: its path
   const onReady = (chart: EChartsType) => {
-    const keep = (event: unknown) => {
-      const node = (event as Zoomed).targetNode; // none: we zoomed
-      if (node) setInside(node.getId());
-    };
-    chart.on("treemapzoomtonode", keep);
-    chart.on("treemaproottonode", keep);
-  };
-  const zoom = (chart: EChartsType) => {
-    if (inside) chart.dispatchAction({ type: "treemapZoomToNode", seriesIndex: 0, targetNodeId: inside });
+    chart.on("click", (event) => {
+      const { id, above, children } = (event.data ?? {}) as Partial<Area>;
+      const group = children?.length ? id : above;
+      if (group) (setInside(group), show(chart, group));
+    });
+    chart.on("treemaproottonode", (event) => {
+      const node = (event as Shown).targetNode; // none: it was not the path below the map
+      if (node) setInside(node.parentNode ? node.getId() : null);
+    });
   };
   const rows = flatten(tree.root, [])
     .sort((a, b) => b.node.tokens - a.node.tokens)
@@ -95,7 +106,7 @@ function Map({ tree }: { tree: TokenTree }) {
         option={() => option(tree)}
         deps={[tree]}
         onReady={onReady}
-        onDrawn={zoom}
+        onDrawn={(chart) => inside && show(chart, inside)}
       />
       <AsTable
         caption={say("where tokens are")}
@@ -130,6 +141,7 @@ function option(tree: TokenTree): EChartsCoreOption {
         : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
     return {
       id,
+      above,
       name: nodeName(node),
       value: node.tokens,
       node,
@@ -161,7 +173,7 @@ function option(tree: TokenTree): EChartsCoreOption {
         bottom: 30,
         leafDepth: 3,
         roam: false,
-        nodeClick: "zoomToNode",
+        nodeClick: false,
         label,
         upperLabel: {
           show: true,
