@@ -61,7 +61,8 @@ export default function TranscriptView({ session, branch, details, item }: Place
   const startedFor = useRef(""); // the words of which the first hit was gone to
   useEffect(() => {
     if (!isPlaced.current || startedFor.current === found.words) return;
-    const next = found.hits.findIndex((each) => each.place >= current);
+    const from = current < 0 ? (wanted.data?.at ?? 0) : current;
+    const next = found.hits.findIndex((each) => each.place >= from);
     if (next < 0 && found.share < 1) return setHit(-1); // those before the current message were found first
     startedFor.current = found.words;
     if (found.hits.length) showHit(Math.max(next, 0));

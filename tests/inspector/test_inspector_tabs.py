@@ -1,4 +1,4 @@
-"""The frame of a session: five tabs and their views, what is not offered, keys, and addresses that say what is chosen."""
+"""The frame of a session: five tabs and their views, what is not offered, keys, and addresses that say what is seen."""
 
 import re
 from pathlib import Path
