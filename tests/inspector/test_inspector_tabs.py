@@ -147,8 +147,11 @@ def test_an_address_shows_others_what_its_sender_saw(browser: Browser, page: Ins
     shown.get_by_role("searchbox").fill("port 8003")
     sent["items"] = sent_from(shown, "q=port")
     shown = page.open("#/s/work/tokens")
-    shown.get_by_label("Divide by").select_option("file")
-    sent["tokens"] = sent_from(shown, "by=file")
+    shown.get_by_label("Divide by").select_option("tool,file")
+    page.settle()
+    shown.wait_for_timeout(600)  # the chart is drawn in steps
+    shown.locator(".treemap canvas").click(position={"x": 150, "y": 100})
+    sent["tokens"] = sent_from(shown, "by=tool.*in=")
     shown = page.open("#/s/work/try/5")
     shown.get_by_label("Economy").select_option("thrifty")
     sent["try"] = sent_from(shown, "economy=thrifty")
@@ -160,7 +163,7 @@ def test_an_address_shows_others_what_its_sender_saw(browser: Browser, page: Ins
         expect(other.rows).to_have_count(1)
         expect(shown.get_by_role("button", name="Tokens")).to_have_attribute("aria-pressed", "true")
         expect(other.open(sent["items"]).get_by_role("searchbox")).to_have_value("port 8003")
-        expect(other.open(sent["tokens"]).get_by_label("Divide by")).to_have_value("file")
+        expect(other.open(sent["tokens"]).get_by_label("Divide by")).to_have_value("tool,file")
         expect(other.open(sent["try"]).get_by_label("Economy")).to_have_value("thrifty")
         assert sent["call"].rpartition("/")[2] in other.open(sent["call"]).locator(".pager").inner_text()
 
