@@ -13,13 +13,14 @@ import {
   useLoad,
   useRoute,
   useWhileSeen,
-  VIEWS,
   type Route,
   type View,
 } from "./hooks";
 import { ItemsView } from "./items";
+import { Keys } from "./keys";
 import { language, say, setLanguage } from "./phrases";
 import { SessionsView } from "./sessions";
+import { Tabs } from "./tabs";
 import { oneLine } from "./text";
 import { setTheme, theme, type Theme } from "./theme";
 import { TimeView } from "./time";
@@ -101,6 +102,7 @@ function Head({ route, onLanguage }: { route: Route; onLanguage: () => void }) {
           {say("no events")}
         </span>
       )}
+      <Keys />
       <button class="plain" onClick={turn} title={say("theme title")}>
         {say(`theme ${chosen}`)}
       </button>
@@ -133,19 +135,7 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
           <span class="grow" />
           {server ? <SessionExport session={session} branch={branch} server={server} /> : null}
         </div>
-        <div class="tabs">
-          {VIEWS.map((view) => (
-            <a
-              key={view}
-              href={linkTo(session, view, OF_A_CALL.includes(view) && OF_A_CALL.includes(route.view) ? route.arg : "", {
-                branch,
-              })}
-              aria-current={view === route.view ? "page" : undefined}
-            >
-              {say(`view ${view}`)}
-            </a>
-          ))}
-        </div>
+        <Tabs route={route} details={details.data} server={server} />
       </nav>
       <main id="main" tabIndex={-1}>
         {details.error && !facts ? (
@@ -160,7 +150,6 @@ function SessionFrame({ route, server }: { route: Route; server: ServerFacts | u
   );
 }
 
-const OF_A_CALL: View[] = ["call", "try"]; // the number of a call is in their addresses
 const AT_ONCE: View[] = ["transcript", "call", "time", "items", "changes", "windows"]; // they need no counts, so a long session is seen before it is counted
 
 /** What every view of a session gets. */
@@ -180,7 +169,7 @@ function callNumber(text: string | null): number {
 function show(route: Route, place: Place) {
   const views: Record<View, () => preact.JSX.Element> = {
     context: () => <ContextView {...place} />,
-    transcript: () => <Transcript {...place} item={route.arg} find={route.options.get("find") ?? ""} />,
+    transcript: () => <Transcript {...place} item={route.arg} />,
     call: () => <CallView {...place} number={callNumber(route.arg)} compare={callNumber(route.options.get("with"))} />,
     time: () => <TimeView {...place} />,
     items: () => <ItemsView {...place} item={route.arg} />,

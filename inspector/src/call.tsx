@@ -6,8 +6,20 @@ import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
 import { CallExport } from "./export";
 import { FilterFields, useAsked, useFilters, type Filters } from "./filters";
-import { below, linkTo, useChange, useDetail, useEvents, useLoad, useNarrow } from "./hooks";
+import {
+  below,
+  changeAddress,
+  linkTo,
+  readRoute,
+  useChange,
+  useDetail,
+  useEvents,
+  useLoad,
+  useNarrow,
+  useOption,
+} from "./hooks";
 import { ItemPane, LongText } from "./item";
+import { useKeys } from "./keys";
 import { LongList, usePages } from "./list";
 import { KINDS, LEVELS } from "./kinds";
 import { kindName, levelName, reasonText, say } from "./phrases";
@@ -61,10 +73,15 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
   const answer = (pages.first as CallDetails | undefined) ?? before.current;
   before.current = answer;
   if (answer?.call) shown.current = answer.call.number;
+  useEffect(() => {
+    const route = readRoute();
+    if (route.view === "call" && !route.arg && shown.current) changeAddress({}, shown.current);
+  });
   const waits = answer !== undefined && (!answer.call || answer.call.reply === null);
   useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
-  const [selected, setSelected] = useState(-1);
-  useChange(JSON.stringify(wanted), () => setSelected(-1));
+  const [chosen, setChosen] = useOption("line");
+  const selected = (Number(chosen) || 0) - 1;
+  useChange(JSON.stringify(wanted), () => setChosen(null));
   const detail = useDetail(selected);
   if (pages.error && !answer)
     return (
@@ -105,7 +122,7 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
       {other ? (
         <DiffPanel session={session} branch={branch} a={other} b={number} />
       ) : (
-        <div class="split">
+        <div class={`split ${line ? "" : "wide-list"}`}>
           <section class="side-list" aria-label={say("payload")}>
             <div class="toolbar">
               <FilterFields
@@ -117,7 +134,7 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
                 levelName={levelName}
               />
             </div>
-            <Lines pages={pages} page={page} selected={selected} onSelect={setSelected} />
+            <Lines pages={pages} page={page} selected={selected} onSelect={(index) => setChosen(index + 1)} />
           </section>
           <section class="detail" ref={detail} aria-label={say("item")}>
             {line ? (
@@ -158,6 +175,10 @@ type HeadProps = Props & { page: Answered; filters: Filters };
 function CallHead({ page, filters, session, branch, number, total, compare, wires }: HeadProps) {
   const { call } = page;
   const go = (to: number, other = compare) => linkTo(session, "call", to, { branch, with: other || null, ...filters });
+  useKeys({
+    h: { says: "previous call", act: () => (location.hash = go(Math.max(1, number - 1))) },
+    l: { says: "next call", act: () => (location.hash = go(Math.min(total, number + 1))) },
+  });
   const [other, setOther] = useState(String(compare || (number > 1 ? number - 1 : Math.min(total, 2))));
   useEffect(() => setOther((old) => (compare ? String(compare) : old)), [compare]);
   const onCompare = (event: Event) => {
@@ -213,9 +234,6 @@ function CallHead({ page, filters, session, branch, number, total, compare, wire
             </a>
           ) : null}
         </form>
-        <a class="button" href={linkTo(session, "try", number, { branch })}>
-          {say("view try")}
-        </a>
         <CallExport session={session} branch={branch} number={number} wire={page.wire} wires={wires} />
       </div>
       <CallStats call={call} page={page} />

@@ -1,12 +1,13 @@
 // What compactions hid, what the user laid down, what is pinned; and the commands that change it.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { post, query } from "./api";
 import type { Place } from "./app";
-import { below, linkTo, useEvents, useLoad, type Loaded } from "./hooks";
+import { below, linkTo, useEvents, useLoad, useOption, type Loaded } from "./hooks";
+import { useKeys } from "./keys";
 import { language, say } from "./phrases";
 import { oneLine, short, visible, when, whole } from "./text";
 import type { CompactionFacts, CompactionLoss, Compactions, Constraints, ItemFacts, Pins, ReportFacts } from "./types";
-import { ActionButton, Busy, Empty, Failure, Kind, Panel, Stat, Text } from "./ui";
+import { ActionButton, Busy, Empty, Failure, Kind, Panel, Stat, Text, type JSX } from "./ui";
 
 const LOST = ["constraints", "paths", "identifiers", "numbers", "errors"] as const;
 
@@ -22,6 +23,20 @@ export function ChangesView({ session, branch }: Place) {
   const measured = report.data?.report.compactions ?? [];
   const reload = () => [compactions, constraints, pins, report].forEach((each) => each.reload());
   useEvents(session, ["compaction", "mark", "append"], reload);
+  const box = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useOption("at"); // the boundary of the chosen one
+  const newest = [...list].reverse();
+  const chosen = newest.findIndex((each) => String(each.boundary) === at);
+  const choose = (index: number) => setAt(newest[Math.max(0, Math.min(newest.length - 1, index))]?.boundary ?? null);
+  useKeys({
+    j: { says: "key next row", act: () => choose(chosen + 1) },
+    k: { says: "key previous row", act: () => choose(chosen - 1) },
+    Enter: {
+      says: "show summary",
+      act: () => box.current?.querySelector<HTMLElement>(".chosen-row > button")?.click(),
+    },
+  });
+  useEffect(() => box.current?.querySelector<HTMLElement>(".chosen-row")?.focus(), [at, list.length]);
   const holds = list.some((each) => each.state === "holds");
   const commands = (
     <div class="toolbar-inline">
@@ -42,7 +57,7 @@ export function ChangesView({ session, branch }: Place) {
     </div>
   );
   return (
-    <div class="page">
+    <div class="page" ref={box}>
       <Panel title={say("compactions")} side={commands}>
         <Shown of={compactions} />
         {compactions.data && !list.length ? (
@@ -50,50 +65,61 @@ export function ChangesView({ session, branch }: Place) {
             <p>{say("no compactions advice")}</p>
           </Empty>
         ) : null}
-        {list
-          .map((each, index) => (
-            <OneCompaction
-              key={each.boundary}
-              compaction={each}
-              measured={measured.length === list.length ? measured[index] : undefined}
-              busy={report.busy}
-              session={session}
-              branch={branch}
-            />
-          ))
-          .reverse()}
+        {newest.map((each, index) => (
+          <OneCompaction
+            key={each.boundary}
+            compaction={each}
+            isChosen={index === chosen}
+            measured={measured.length === list.length ? measured[list.length - 1 - index] : undefined}
+            busy={report.busy}
+            session={session}
+            branch={branch}
+          />
+        ))}
       </Panel>
       <div class="sides even">
-        <Panel title={say("pins")}>
-          <Shown of={pins} />
-          {pins.data && !pins.data.items.length ? <p class="muted">{say("no pins")}</p> : null}
-          <ul class="rows">
-            {pins.data?.items.map((item) => (
-              <Pin key={item.id} item={item} session={session} branch={branch} onDone={reload} />
-            ))}
-          </ul>
-        </Panel>
-        <Panel title={say("constraints")}>
-          <Shown of={constraints} />
-          {constraints.data && !constraints.data.constraints.length ? (
-            <p class="muted">{say("no constraints")}</p>
-          ) : null}
-          <ul class="rows">
-            {constraints.data?.constraints.map((each, index) => (
-              <li key={index} class={`change-row ${each.revoked ? "revoked" : ""}`}>
-                <span class="wrap">
-                  <a class="id" href={linkTo(session, "items", each.id, { branch })}>
-                    #{each.id}
-                  </a>{" "}
-                  {visible(each.text)}
-                </span>
-                {each.revoked ? <span class="tag">{say("revoked")}</span> : null}
-              </li>
-            ))}
-          </ul>
-        </Panel>
+        <Rows of={pins} rows={pins.data?.items} title={say("pins")} none={say("no pins")}>
+          {(item) => <Pin key={item.id} item={item} session={session} branch={branch} onDone={reload} />}
+        </Rows>
+        <Rows
+          of={constraints}
+          rows={constraints.data?.constraints}
+          title={say("constraints")}
+          none={say("no constraints")}
+        >
+          {(each, index) => (
+            <li key={index} class={`change-row ${each.revoked ? "revoked" : ""}`}>
+              <span class="wrap">
+                <a class="id" href={linkTo(session, "items", each.id, { branch })}>
+                  #{each.id}
+                </a>{" "}
+                {visible(each.text)}
+              </span>
+              {each.revoked ? <span class="tag">{say("revoked")}</span> : null}
+            </li>
+          )}
+        </Rows>
       </div>
     </div>
+  );
+}
+
+interface RowsProps<T> {
+  of: Loaded<unknown>;
+  rows: T[] | undefined;
+  title: string;
+  none: string; // said where there are none
+  children: (row: T, index: number) => JSX.Element;
+}
+
+/** Rows below a title. Where there are none, one line says so. */
+function Rows<T>({ of, rows, title, none, children }: RowsProps<T>) {
+  return (
+    <Panel title={title} class={rows?.length === 0 ? "line" : ""}>
+      <Shown of={of} />
+      {rows?.length === 0 ? <p class="muted">{none}</p> : null}
+      <ul class="rows">{rows?.map(children)}</ul>
+    </Panel>
   );
 }
 
@@ -134,18 +160,19 @@ function Pin({
 
 interface OneProps {
   compaction: CompactionFacts;
+  isChosen: boolean;
   measured: CompactionLoss | undefined; // as the report counts it: that of a compaction which another program made
   busy: boolean; // it is being counted
   session: string;
   branch: string;
 }
 
-function OneCompaction({ compaction, measured, busy, session, branch }: OneProps) {
+function OneCompaction({ compaction, isChosen, measured, busy, session, branch }: OneProps) {
   const [open, setOpen] = useState(false);
   const state = compaction.state as "holds";
   const before = compaction.pre_tokens || measured?.tokens;
   return (
-    <article class="compaction">
+    <article class={`compaction ${isChosen ? "chosen-row" : ""}`} tabIndex={-1}>
       <header>
         <h3>
           {say("compaction of", { count: whole(compaction.messages) })}{" "}

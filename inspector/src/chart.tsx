@@ -9,10 +9,11 @@ interface Props {
   deps: readonly unknown[];
   class?: string;
   onReady?: (chart: EChartsType) => void;
+  onDrawn?: (chart: EChartsType) => void; // each time that the option was set
 }
 
 /** A chart. Its numbers must also stand beside it as text. */
-export function Chart({ label, option, deps, class: name = "", onReady }: Props) {
+export function Chart({ label, option, deps, class: name = "", onReady, onDrawn }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<EChartsType | undefined>(undefined);
   const [turn, redraw] = useReducer<number, void>((old) => old + 1, 0);
@@ -35,7 +36,11 @@ export function Chart({ label, option, deps, class: name = "", onReady }: Props)
       chart.current?.dispose();
     };
   }, []);
-  useEffect(() => chart.current?.setOption({ ...common(), ...option() }, { notMerge: true }), [turn, ...deps]);
+  useEffect(() => {
+    if (!chart.current) return;
+    chart.current.setOption({ ...common(), ...option() }, { notMerge: true });
+    onDrawn?.(chart.current);
+  }, [turn, ...deps]);
   return <div ref={box} class={`chart ${name}`} role="img" aria-label={label} />;
 }
 

@@ -4,14 +4,20 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { Place } from "./app";
 import { AdvicePanel } from "./advice";
 import { Chart } from "./chart";
-import { contextChart, GLYPHS, levelsText, marksText, missing } from "./context_chart";
+import { contextChart, GLYPHS, highestLimit, levelsText, marksText, missing, uncached } from "./context_chart";
 import { query } from "./api";
-import { below, linkTo, useChange, useEvents, useLoad } from "./hooks";
-import { callCount, KINDS, LEVELS, useTotal } from "./kinds";
+import { below, linkTo, useChange, useEvents, useLoad, useOption } from "./hooks";
+import { useKeys } from "./keys";
+import { callCount, isShortened, KINDS, LEVELS, useTotal } from "./kinds";
 import { kindName, say } from "./phrases";
 import { dollars, oneLine, percent, short, when, whole } from "./text";
 import type { CallRow, SessionFacts, TimelinePage } from "./types";
 import { AsTable, Busy, Empty, Failure, Kind, LegendLine, Panel, Stat } from "./ui";
+
+interface ZoomOption {
+  startValue?: number;
+  endValue?: number;
+}
 
 const MOST_BARS = 400; // of one picture; of more calls, each second, third, … one is shown
 
@@ -109,8 +115,12 @@ function Window({
   total: number;
   every: number;
 }) {
-  const [chosen, setChosen] = useState<number>(); // none: the last one, also when more calls come
-  const at = Math.min(chosen ?? calls.length - 1, calls.length - 1);
+  const [chosen, setChosen] = useOption("call");
+  const [pointed, setPointed] = useState<number>(); // the pointer is there
+  const [from, setFrom] = useOption("from");
+  const [to, setTo] = useOption("to");
+  const kept = chosen ? calls.findLastIndex((each) => each.number <= Number(chosen)) : -1;
+  const at = Math.min(pointed ?? (kept < 0 ? calls.length : kept), calls.length - 1); // at first the last one, also when more calls come
   const open = useCallback(
     (index: number) => {
       const call = latest.current[index];
@@ -131,16 +141,30 @@ function Window({
       chart.getZr().on("mousemove", (event) => {
         const index = column(event);
         chart.getZr().setCursorStyle(index >= 0 ? "pointer" : "default");
-        if (index >= 0) setChosen(index);
+        if (index >= 0) setPointed(index);
+      });
+      chart.on("datazoom", () => {
+        const { startValue = 0, endValue = 0 } = (chart.getOption().dataZoom as ZoomOption[])[0] ?? {};
+        const last = latest.current.length - 1;
+        setFrom(startValue > 0 ? latest.current[startValue]!.number : null);
+        setTo(endValue < last ? latest.current[endValue]!.number : null);
       });
     },
     [open],
   );
+  const choose = (index: number) => {
+    setPointed(undefined);
+    setChosen(calls[Math.max(0, Math.min(calls.length - 1, index))]!.number);
+  };
+  useKeys({
+    j: { says: "next call", act: () => choose(at + 1) },
+    k: { says: "previous call", act: () => choose(at - 1) },
+    Enter: { says: "key open row", act: () => open(at) },
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: calls.length - 1 };
-    if (event.key in steps) setChosen(Math.max(0, Math.min(calls.length - 1, steps[event.key]!)));
-    else if (event.key === "Enter") open(at);
-    else return;
+    if (!(event.key in steps)) return;
+    choose(steps[event.key]!);
     event.preventDefault();
   };
   const present = useMemo(
@@ -163,7 +187,7 @@ function Window({
         <Chart
           class="timeline"
           label={say("chart label", { count: whole(calls.length) })}
-          option={() => contextChart(calls, present)}
+          option={() => contextChart(calls, present, [Number(from), Number(to) || Infinity])}
           deps={[calls, present]}
           onReady={onReady}
         />
@@ -233,9 +257,9 @@ function Legend({ kinds, calls }: { kinds: string[]; calls: CallRow[] }) {
         </li>
       ))}
       {unlogged ? <LegendLine look="kind-unlogged">{say("not in log")}</LegendLine> : null}
-      <LegendLine look="faded">{say("paler")}</LegendLine>
-      <LegendLine look="hatched">{say("cached")}</LegendLine>
-      <LegendLine look="budget">{say("limit")}</LegendLine>
+      {calls.some((call) => isShortened(call.tokens)) ? <LegendLine look="faded">{say("paler")}</LegendLine> : null}
+      {calls.some(uncached) ? <LegendLine look="hatched">{say("not cached")}</LegendLine> : null}
+      {highestLimit(calls) ? <LegendLine look="budget">{say("limit")}</LegendLine> : null}
       {[...marks].map((kind) => (
         <li key={kind}>
           <span class="kind">

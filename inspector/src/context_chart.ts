@@ -42,12 +42,28 @@ function markText(mark: Mark): string {
   return say(mark.reason === "logged" ? "mark cleared logged" : "mark cleared unexplained", values);
 }
 
-/** The chart: stacked bars, the cached part hatched over them, the budget, the marks. */
-export function contextChart(calls: CallRow[], kinds: string[]): EChartsCoreOption {
-  const top = Math.max(...calls.map((call) => call.total + missing(call)), 1);
-  const limits = calls.map((call) => call.limit);
-  const highest = Math.max(...limits.map((limit) => limit ?? 0));
-  const max = highest && highest < top * 2.5 ? Math.max(highest, top) * 1.08 : top * 1.15; // a limit far above would flatten the bars
+/** The tokens of a call that did not come from the provider's cache. */
+export function uncached(call: CallRow): number {
+  return Math.max(0, call.total + missing(call) - call.cached);
+}
+
+function highestBar(calls: CallRow[]): number {
+  return Math.max(...calls.map((call) => call.total + missing(call)), 1);
+}
+
+/** The highest limit, if the chart shows it: one far above the bars would flatten them. */
+export function highestLimit(calls: CallRow[]): number {
+  const highest = Math.max(...calls.map((call) => call.limit ?? 0));
+  return highest < highestBar(calls) * 2.5 ? highest : 0;
+}
+
+/** The numbers of the calls at both ends of what is seen. */
+export type Zoom = [number, number];
+
+/** The chart: stacked bars, hatched where nothing came from the cache, the budget, the marks. */
+export function contextChart(calls: CallRow[], kinds: string[], zoom: Zoom): EChartsCoreOption {
+  const [top, highest] = [highestBar(calls), highestLimit(calls)];
+  const max = highest ? Math.max(highest, top) * 1.08 : top * 1.15;
   const bar = {
     type: "bar",
     stack: "context",
@@ -74,23 +90,25 @@ export function contextChart(calls: CallRow[], kinds: string[]): EChartsCoreOpti
     color: colour("hatch"),
     symbolSize: 1,
   };
+  const over = { ...bar, stack: "cache", barGap: "-100%", z: 5, silent: true };
+  const clear = "rgba(0,0,0,0.001)";
   const cached = {
-    type: "bar",
+    ...over,
     name: "cached",
-    barGap: "-100%",
-    barCategoryGap: bar.barCategoryGap,
-    barMaxWidth: 34,
-    z: 5,
-    silent: true,
-    emphasis: { disabled: true },
-    data: calls.map((call) => Math.min(call.cached ?? 0, call.total + missing(call))),
-    itemStyle: { color: "rgba(0,0,0,0.001)", decal: hatch },
+    data: calls.map((call) => call.total + missing(call) - uncached(call)),
+    itemStyle: { color: clear },
+  };
+  const fresh = {
+    ...over,
+    name: "not cached",
+    data: calls.map(uncached),
+    itemStyle: { color: clear, decal: hatch },
   };
   const budget = {
     type: "line",
     name: "limit",
     step: "middle",
-    data: limits,
+    data: calls.map((call) => call.limit),
     symbol: "none",
     silent: true,
     z: 6,
@@ -132,6 +150,11 @@ export function contextChart(calls: CallRow[], kinds: string[]): EChartsCoreOpti
         ? [
             {
               type: "slider",
+              startValue: Math.max(
+                0,
+                calls.findIndex((call) => call.number >= zoom[0]),
+              ),
+              endValue: calls.findLastIndex((call) => call.number <= zoom[1]),
               height: 18,
               bottom: 8,
               brushSelect: false,
@@ -148,6 +171,7 @@ export function contextChart(calls: CallRow[], kinds: string[]): EChartsCoreOpti
       ...stacked,
       ...unlogged,
       cached,
+      fresh,
       budget,
       { type: "scatter", name: "marks", data: marks, symbolSize: 9, z: 8, silent: true },
     ],

@@ -1,7 +1,6 @@
 // Filters of a list: by kind, tool, file, level, and only errors. They stand in the address; the server applies them.
 import { useEffect, useState } from "preact/hooks";
-import { query } from "./api";
-import { useSettled } from "./hooks";
+import { changeAddress, currentHash, readRoute, useSettled } from "./hooks";
 import { say } from "./phrases";
 import { Choice } from "./ui";
 
@@ -10,7 +9,7 @@ type Name = (typeof NAMES)[number];
 export type Filters = Partial<Record<Name, string>>;
 
 function readFilters(names: readonly Name[]): Filters {
-  const options = new URLSearchParams(location.hash.split("?")[1] ?? "");
+  const { options } = readRoute(currentHash());
   return Object.fromEntries(names.map((name) => [name, options.get(name) ?? ""]));
 }
 
@@ -23,10 +22,8 @@ export function useFilters(names: readonly Name[]): [Filters, (change: Filters) 
     return () => removeEventListener("hashchange", read);
   }, []);
   const change = (part: Filters) => {
-    const next = { ...filters, ...part };
-    setFilters(next);
-    const [path = "", options = ""] = location.hash.split("?");
-    history.replaceState(null, "", `${path}${query({ ...Object.fromEntries(new URLSearchParams(options)), ...next })}`);
+    setFilters({ ...filters, ...part });
+    changeAddress(part);
   };
   return [filters, change];
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, query } from "./api";
 import type { ApiError } from "./api";
-import { asApiError, linkTo, useSettled } from "./hooks";
+import { asApiError, changeAddress, linkTo, readRoute, useSettled } from "./hooks";
 import { say, sourceName } from "./phrases";
 import { oneLine, visible, when, whole } from "./text";
 import type { FoundMessage, FoundSession, FoundSessions } from "./types";
@@ -16,7 +16,7 @@ export type Sought = Record<(typeof NAMES)[number], string>;
 
 /** What the address says. */
 function readSought(): Sought {
-  const options = new URLSearchParams(location.hash.split("?")[1] ?? "");
+  const { options } = readRoute();
   return Object.fromEntries(NAMES.map((name) => [name, options.get(name) ?? ""])) as Sought;
 }
 
@@ -32,9 +32,8 @@ export function useSought(): [Sought, (change: Partial<Sought>) => void] {
     return () => removeEventListener("hashchange", read);
   }, []);
   const change = (part: Partial<Sought>) => {
-    const next = { ...sought, ...part };
-    setSought(next);
-    history.replaceState(null, "", `#/${query(next)}`);
+    setSought({ ...sought, ...part });
+    changeAddress(part);
   };
   return [sought, change];
 }

@@ -118,19 +118,15 @@ export function useConnection(): boolean {
   return connected;
 }
 
-export const VIEWS = [
-  "context",
-  "transcript",
-  "call",
-  "time",
-  "items",
-  "tokens",
-  "changes",
-  "try",
-  "windows",
-  "chat",
+/** The tabs of a session, each with its views. The name of a view stands in its address. */
+export const TABS = [
+  ["context", "tokens", "changes"],
+  ["transcript"],
+  ["call", "try", "time"],
+  ["items"],
+  ["chat", "windows"],
 ] as const;
-export type View = (typeof VIEWS)[number];
+export type View = (typeof TABS)[number][number];
 
 export interface Route {
   session: string | null;
@@ -139,11 +135,11 @@ export interface Route {
   options: URLSearchParams;
 }
 
-/** Read the part of the address after #: /s/SESSION/VIEW/ARG?branch=… */
-export function readRoute(): Route {
-  const [path = "", query = ""] = location.hash.slice(1).split("?");
+/** Read the part of an address after #: /s/SESSION/VIEW/ARG?branch=… */
+export function readRoute(hash = location.hash): Route {
+  const [path = "", query = ""] = hash.slice(1).split("?");
   const [first, session, view, arg] = path.split("/").filter(Boolean).map(decode);
-  const known = VIEWS.find((each) => each === view) ?? "context";
+  const known = TABS.flat().find((each) => each === view) ?? "context";
   return {
     session: first === "s" && session ? session : null,
     view: known,
@@ -161,15 +157,58 @@ function decode(part: string): string {
 }
 
 /** The address of a view of a session, for links. */
-export function linkTo(
-  session: string,
-  view: View,
-  arg: string | number = "",
-  options: Record<string, string | number | null> = {},
-): string {
+export function linkTo(session: string, view: View, arg: string | number = "", options: Options = {}): string {
+  return `#/s/${encodeURIComponent(session)}/${view}${arg === "" ? "" : `/${encodeURIComponent(arg)}`}${query(options)}`;
+}
+
+type Options = Record<string, string | number | null>;
+
+function query(options: Options): string {
   const given = Object.entries(options).filter(([, value]) => value !== null && value !== "");
-  const query = given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
-  return `#/s/${encodeURIComponent(session)}/${view}${arg === "" ? "" : `/${encodeURIComponent(arg)}`}${query}`;
+  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+
+const OFTEN = 300; // milliseconds between two changes of an address: browsers allow a hundred in half a minute
+let written = 0;
+let next: { from: string; hash: string; timer: ReturnType<typeof setTimeout> } | undefined;
+
+/** What the address says, or will say in a moment. */
+export function currentHash(): string {
+  return next?.from === location.href ? next.hash : location.hash;
+}
+
+/** Say in the address what is chosen now, so that a link shows it to others. The page stays where it is. */
+export function changeAddress(change: Options, arg?: string | number): void {
+  const { session, view, arg: old, options } = readRoute(currentHash());
+  const all = { ...Object.fromEntries(options), ...change };
+  const hash = session === null ? `#/${query(all)}` : linkTo(session, view, arg ?? old, all);
+  clearTimeout(next?.timer);
+  const wait = written + OFTEN - Date.now();
+  next = { from: location.href, hash, timer: setTimeout(write, wait) };
+  if (wait <= 0) write();
+}
+
+function write(): void {
+  clearTimeout(next?.timer);
+  if (next?.from === location.href) history.replaceState(null, "", next.hash); // else the page is elsewhere by now
+  next = undefined;
+  written = Date.now();
+}
+
+/** A value that stands in the address, after its `?`. Empty: it is not there. */
+export function useOption(name: string): [string, (value: string | number | null) => void] {
+  const read = () => readRoute(currentHash()).options.get(name) ?? "";
+  const [value, setValue] = useState(read);
+  useEffect(() => {
+    const again = () => setValue(read());
+    addEventListener("hashchange", again);
+    return () => removeEventListener("hashchange", again);
+  }, [name]);
+  const change = (to: string | number | null) => {
+    setValue(String(to ?? ""));
+    changeAddress({ [name]: to });
+  };
+  return [value, change];
 }
 
 export function useRoute(): Route {

@@ -3,8 +3,19 @@ import { useEffect, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
 import { FilterFields, isFiltered, useAsked, useFilters, type Filters } from "./filters";
-import { below, useChange, useDetail, useEvents, useLoad, useNarrow, useSettled } from "./hooks";
+import {
+  below,
+  changeAddress,
+  useChange,
+  useDetail,
+  useEvents,
+  useLoad,
+  useNarrow,
+  useOption,
+  useSettled,
+} from "./hooks";
 import { ItemPane } from "./item";
+import { useSearchKey } from "./keys";
 import { LongList, usePages } from "./list";
 import { kindName, say } from "./phrases";
 import { oneLine, visible, whole } from "./text";
@@ -18,17 +29,20 @@ interface Found {
 }
 
 export function ItemsView({ session, branch, item }: Place & { item: string }) {
-  const [words, setWords] = useState("");
+  const [words, setWords] = useOption("q");
   const [opened, setOpened] = useState(item);
+  const open = (id: string) => (setOpened(id), changeAddress({}, id));
+  const field = useSearchKey();
   const detail = useDetail(opened);
   const q = useSettled(words.trim(), 250);
   const [filters, change] = useFilters(["kind", "tool", "path", "errors"]);
   useEffect(() => setOpened(item), [item]);
   return (
-    <div class="split">
+    <div class={`split ${opened ? "" : "alone"}`}>
       <section class="side-list" aria-label={say("view items")}>
         <div class="toolbar">
           <input
+            ref={field}
             type="search"
             class="search"
             placeholder={say("search items")}
@@ -39,20 +53,16 @@ export function ItemsView({ session, branch, item }: Place & { item: string }) {
           {words ? null : <FilterFields filters={filters} onChange={change} kinds={KINDS} kindName={kindName} />}
         </div>
         {q ? (
-          <FoundList session={session} branch={branch} q={q} onOpen={setOpened} />
+          <FoundList session={session} branch={branch} q={q} onOpen={open} />
         ) : (
-          <All session={session} branch={branch} filters={filters} onOpen={setOpened} opened={opened} />
+          <All session={session} branch={branch} filters={filters} onOpen={open} />
         )}
       </section>
-      <section class="detail" ref={detail} aria-label={say("item")}>
-        {opened ? (
+      {opened ? (
+        <section class="detail" ref={detail} aria-label={say("item")}>
           <ItemPane session={session} branch={branch} id={opened} />
-        ) : (
-          <Empty title={say("choose item")}>
-            <p>{say("choose item advice")}</p>
-          </Empty>
-        )}
-      </section>
+        </section>
+      ) : null}
     </div>
   );
 }
@@ -62,15 +72,13 @@ function All({
   branch,
   filters,
   onOpen,
-  opened,
 }: {
   session: string;
   branch: string;
   filters: Filters;
   onOpen: (id: string) => void;
-  opened: string;
 }) {
-  const [selected, setSelected] = useState(opened ? -1 : 0);
+  const [selected, setSelected] = useState(-1);
   const narrow = useNarrow();
   const asked = useAsked(filters);
   const pages = usePages<ItemFacts>(

@@ -22,6 +22,14 @@ export const KINDS = [
 export const LEVELS = ["full", "summary", "gist"] as const;
 export const FADED = { full: 1, summary: 0.62, gist: 0.34 } as const; // how strong a colour is at a level
 
+/** Tokens by kind and level. */
+export type Tokens = Record<string, Partial<Record<string, number>>>;
+
+/** Whether some of it is not in full, but not left out either. */
+export function isShortened(tokens: Tokens): boolean {
+  return Object.values(tokens).some((levels) => levels.summary || levels.gist);
+}
+
 /** How many calls a session has: also one that was composed and has no answer yet. */
 export function callCount(facts: SessionFacts): number {
   return Math.max(facts.calls, facts.composed);

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } fro
 import { get } from "./api";
 import type { ApiError } from "./api";
 import { asApiError } from "./hooks";
+import { useKeys } from "./keys";
 
 const AHEAD = 8; // rows beyond the edge, so that scrolling shows no gap
 
@@ -49,6 +50,15 @@ export function LongList({
     onSelect(next);
     virtualizer.scrollToIndex(next);
   };
+  const step = (by: number) => (move(selected + by), box.current?.focus({ preventScroll: true }));
+  useKeys({
+    j: { says: "key next row", act: () => step(1) },
+    k: { says: "key previous row", act: () => step(-1) },
+    Enter: { says: "key open row", act: () => selected >= 0 && (onOpen ?? onSelect)(selected) },
+  });
+  useEffect(() => {
+    if (selected >= 0) virtualizer.scrollToIndex(selected); // an address can say which is chosen
+  }, []);
   const onKeyDown = (event: KeyboardEvent) => {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? rowHeight) / rowHeight) - 1);
     const steps: Record<string, number> = {
@@ -60,7 +70,6 @@ export function LongList({
       End: count - 1,
     };
     if (event.key in steps) move(steps[event.key]!);
-    else if (event.key === "Enter" && selected >= 0) (onOpen ?? onSelect)(selected);
     else return;
     event.preventDefault();
   };

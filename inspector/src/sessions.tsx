@@ -4,8 +4,9 @@ import { post, query } from "./api";
 import { useDrop } from "./drop";
 import { FindFields, FoundList, isSought, useSought } from "./find";
 import { Glance } from "./glance";
-import { linkTo, useEvents, useNarrow, useSettled, useWhileSeen } from "./hooks";
+import { linkTo, useEvents, useNarrow, useOption, useSettled, useWhileSeen } from "./hooks";
 import { FileButton, Imports, useImports } from "./imports";
+import { useSearchKey } from "./keys";
 import { LongList, usePages } from "./list";
 import { say, sourceName } from "./phrases";
 import { ago, bytes, dollars, oneLine, short, whole } from "./text";
@@ -13,16 +14,20 @@ import type { Created, ImportFacts, ServerFacts, SessionPage, SessionFacts } fro
 import { ActionButton, Busy, Empty, Failure, Text } from "./ui";
 
 const COLUMNS = ["updated", "turns", "calls", "tokens", "cost", "compactions", "rereads"] as const;
-type Sort = (typeof COLUMNS)[number] | "title";
+const SORTS = ["title", ...COLUMNS] as const;
+type Sort = (typeof SORTS)[number];
 const LOOK = 5000; // milliseconds between two looks at the list
 const EVENTS = ["session_created", "session_deleted", "listed", "append", "payload", "compaction"];
 
 export function SessionsView({ server }: { server: ServerFacts | undefined }) {
-  const [words, setWords] = useState("");
-  const [source, setSource] = useState("");
-  const [project, setProject] = useState("");
-  const [sort, setSort] = useState<{ by: Sort; down: boolean }>({ by: "updated", down: true });
-  const [selected, setSelected] = useState(0);
+  const [words, setWords] = useOption("q");
+  const [source, setSource] = useOption("source");
+  const [project, setProject] = useOption("project");
+  const [by, setBy] = useOption("sort");
+  const [order, setOrder] = useOption("order");
+  const sort = { by: SORTS.find((each) => each === by) ?? "updated", down: order !== "asc" };
+  const [selected, setSelected] = useState(-1);
+  const field = useSearchKey();
   const [sought, changeSought] = useSought();
   const finds = isSought(sought);
   const narrow = useNarrow();
@@ -46,13 +51,17 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
       imports.addPath(row.file); // what is new in it comes first
     else if (row.id) location.hash = linkTo(row.id, "context");
   };
-  const sortBy = (by: Sort) => setSort((old) => ({ by, down: old.by === by ? !old.down : by !== "title" }));
+  const sortBy = (to: Sort) => {
+    setBy(to);
+    setOrder((sort.by === to ? sort.down : to === "title") ? "asc" : "");
+  };
   const filtered = Boolean(q || source || project);
   return (
     <div class={`sessions ${dropping ? "dropping" : ""}`}>
       <h1 class="unseen">{say("sessions")}</h1>
       <div class="toolbar">
         <input
+          ref={field}
           type="search"
           class="search"
           placeholder={say("search sessions")}

@@ -1,10 +1,9 @@
 // Where the tokens are, and what was read again.
-import type { EChartsCoreOption } from "./echarts";
-import { useState } from "preact/hooks";
+import type { EChartsCoreOption, EChartsType } from "./echarts";
 import { query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
-import { below, linkTo, useEvents, useLoad } from "./hooks";
+import { below, changeAddress, linkTo, useEvents, useLoad, useOption } from "./hooks";
 import { useTotal } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
 import { oneLine, percent, whole } from "./text";
@@ -13,11 +12,12 @@ import type { Node, TokenTree } from "./types";
 import { AsTable, Busy, CallBox, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
 
 const WAYS = ["kind,tool,file", "tool,file", "file", "level,kind,tool"] as const;
-type Way = (typeof WAYS)[number];
 
 export function TokensView({ session, branch, details }: Place) {
-  const [by, setBy] = useState<Way>("kind,tool,file");
-  const [call, setCall] = useState<number>();
+  const [way, setBy] = useOption("by");
+  const by = WAYS.find((each) => each === way) ?? WAYS[0];
+  const [of, setCall] = useOption("call");
+  const call = Number(of) || undefined;
   const calls = useTotal(session, branch, details!.facts, "timeline") ?? 0;
   const tree = useLoad<TokenTree>(below(session, `/tokens${query({ by, call })}`, branch));
   useEvents(session, ["append", "payload", "compaction"], tree.reload);
@@ -27,7 +27,7 @@ export function TokensView({ session, branch, details }: Place) {
         label={say("divide by")}
         value={by}
         values={WAYS}
-        onChange={setBy}
+        onChange={(to) => (setBy(to), changeAddress({ in: null }))}
         name={(each) =>
           each
             .split(",")
@@ -42,7 +42,7 @@ export function TokensView({ session, branch, details }: Place) {
           calls={calls}
           placeholder={say("whole session")}
           title={say("call of", { calls: whole(calls) })}
-          onChange={setCall}
+          onChange={(to) => setCall(to ?? null)}
         />
       ) : null}
     </div>
@@ -53,11 +53,26 @@ export function TokensView({ session, branch, details }: Place) {
         {tree.error && !tree.data ? <Failure error={tree.error} retry={tree.reload} /> : null}
         {!tree.data && !tree.error ? <Busy /> : null}
         {tree.data && !tree.data.total ? <Empty title={say("no tokens")} /> : null}
-        {tree.data?.total ? <Map tree={tree.data} /> : null}
+        {tree.data?.total ? <Map key={by} tree={tree.data} /> : null}
       </Panel>
       {tree.data ? <Rereads tree={tree.data} session={session} branch={branch} /> : null}
     </div>
   );
+}
+
+interface Area {
+  id: string;
+  above: string; // the id of the group that it is in
+  children: unknown[];
+}
+
+interface Shown {
+  targetNode?: { getId: () => string; parentNode: unknown };
+}
+
+/** Let the treemap show one group, and nothing beside it. */
+function show(chart: EChartsType, group: string) {
+  chart.dispatchAction({ type: "treemapRootToNode", seriesIndex: 0, targetNodeId: group });
 }
 
 function nodeName(node: Node): string {
@@ -68,6 +83,18 @@ function nodeName(node: Node): string {
 }
 
 function Map({ tree }: { tree: TokenTree }) {
+  const [inside, setInside] = useOption("in"); // what the treemap shows alone: its path
+  const onReady = (chart: EChartsType) => {
+    chart.on("click", (event) => {
+      const { id, above, children } = (event.data ?? {}) as Partial<Area>;
+      const group = children?.length ? id : above;
+      if (group) (setInside(group), show(chart, group));
+    });
+    chart.on("treemaproottonode", (event) => {
+      const node = (event as Shown).targetNode; // none: it was not the path below the map
+      if (node) setInside(node.parentNode ? node.getId() : null);
+    });
+  };
   const rows = flatten(tree.root, [])
     .sort((a, b) => b.node.tokens - a.node.tokens)
     .slice(0, 200);
@@ -78,6 +105,8 @@ function Map({ tree }: { tree: TokenTree }) {
         label={say("treemap label", { total: whole(tree.total) })}
         option={() => option(tree)}
         deps={[tree]}
+        onReady={onReady}
+        onDrawn={(chart) => inside && show(chart, inside)}
       />
       <AsTable
         caption={say("where tokens are")}
@@ -104,17 +133,20 @@ function flatten(node: Node, path: string[]): { node: Node; path: string[] }[] {
 const PALETTE = ["result", "assistant", "user", "call", "summary", "recall", "window", "system", "tools", "thinking"];
 
 function option(tree: TokenTree): EChartsCoreOption {
-  const data = (node: Node, place: number, tint: string): Record<string, unknown> => {
+  const data = (node: Node, place: number, tint: string, above = ""): Record<string, unknown> => {
+    const id = `${above}/${node.name}`;
     const own =
       node.by === "kind"
         ? colour(`kind-${node.name}`) || tint
         : tint || colour(`kind-${PALETTE[place % PALETTE.length]}`);
     return {
+      id,
+      above,
       name: nodeName(node),
       value: node.tokens,
       node,
       itemStyle: node.children.length ? { color: own, borderColor: own } : { color: mix(own) },
-      children: node.children.map((child, index) => data(child, index, own)),
+      children: node.children.map((child, index) => data(child, index, own, id)),
     };
   };
   const label = {
@@ -141,7 +173,7 @@ function option(tree: TokenTree): EChartsCoreOption {
         bottom: 30,
         leafDepth: 3,
         roam: false,
-        nodeClick: "zoomToNode",
+        nodeClick: false,
         label,
         upperLabel: {
           show: true,

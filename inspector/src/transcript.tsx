@@ -3,26 +3,21 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, query } from "./api";
 import type { ApiError } from "./api";
 import type { Place } from "./app";
-import { asApiError, below, useEvents, useLoad, useNarrow, useSettled } from "./hooks";
+import { asApiError, below, changeAddress, useEvents, useLoad, useOption, useSettled } from "./hooks";
+import { isTyping, useKeys, useSearchKey } from "./keys";
 import { Feed, usePages, type ScrollTo } from "./list";
 import { Message } from "./message";
 import { say } from "./phrases";
 import { finder, ReadingContext, useFolds, type Reading } from "./said";
 import { percent, whole } from "./text";
 import type { TranscriptHit, TranscriptHits, TranscriptMessage, TranscriptPage } from "./types";
-import { Busy, Dialog, Empty, Failure } from "./ui";
+import { Busy, Empty, Failure } from "./ui";
 
 const SIZE = 40; // messages that are read at once
 const AHEAD = 10; // messages before and after those that are seen, which are read too
 const USUAL = 150; // pixels of a message that was not measured yet
 
-export default function TranscriptView({
-  session,
-  branch,
-  details,
-  item,
-  find,
-}: Place & { item: string; find: string }) {
+export default function TranscriptView({ session, branch, details, item }: Place & { item: string }) {
   const pages = usePages<TranscriptMessage>(
     (start, limit) => below(session, `/transcript${query({ start, limit })}`, branch),
     `${session} ${branch}`,
@@ -34,23 +29,26 @@ export default function TranscriptView({
   const wanted = useLoad<TranscriptPage>(
     item ? below(session, `/transcript${query({ at: item, limit: 1 })}`, branch) : null,
   );
-  const [typed, setTyped] = useState(find);
-  const [asWritten, setAsWritten] = useState(false);
-  const [asksKeys, setAsksKeys] = useState(false);
+  const [typed, setTyped] = useOption("find");
+  const [written, setWritten] = useOption("written");
+  const asWritten = written !== "";
   const words = useSettled(typed.trim(), 250);
   const found = useFound(session, branch, words);
   const folds = useFolds();
   const [current, go, feed] = useCurrent(pages.row, (pages.total ?? 0) > 0);
   const [hit, setHit] = useState(-1);
   const hits = useRef(0); // how often a hit was gone to
-  const field = useRef<HTMLInputElement>(null);
+  const field = useSearchKey();
   const total = pages.total ?? 0;
 
-  useEffect(() => setTyped(find), [find]);
   useEffect(folds.forgetClosed, [words]);
   useEffect(() => {
     if (wanted.data?.at !== null && wanted.data?.at !== undefined) go(wanted.data.at);
   }, [wanted.data]);
+  const currentId = pages.row(current)?.id;
+  useEffect(() => {
+    if (currentId !== undefined && wanted.data?.at !== current) changeAddress({}, currentId);
+  }, [currentId]);
   const showHit = (index: number) => {
     if (!found.hits.length) return;
     const next = (index + found.hits.length) % found.hits.length;
@@ -63,25 +61,27 @@ export default function TranscriptView({
   const startedFor = useRef(""); // the words of which the first hit was gone to
   useEffect(() => {
     if (!isPlaced.current || startedFor.current === found.words) return;
-    const next = found.hits.findIndex((each) => each.place >= current);
+    const from = current < 0 ? (wanted.data?.at ?? 0) : current;
+    const next = found.hits.findIndex((each) => each.place >= from);
     if (next < 0 && found.share < 1) return setHit(-1); // those before the current message were found first
     startedFor.current = found.words;
     if (found.hits.length) showHit(Math.max(next, 0));
     else setHit(-1);
   }, [found, isPlaced.current]);
-  useMark(pages.row(current)?.id, hits.current);
+  useMark(currentId, hits.current);
   useKeys({
-    j: () => go(Math.min(isOnPage(current) ? current + 1 : firstOnPage(), total - 1)),
-    k: () => go(Math.max((isOnPage(current) ? current : firstOnPage()) - 1, 0)),
-    "/": () => (field.current?.focus(), field.current?.select()),
-    Enter: () => pages.row(current) && folds.turnAll(document.getElementById(`message-${pages.row(current)!.id}`)),
-    "?": () => setAsksKeys(true),
+    j: { says: "key next", act: () => go(Math.min(isOnPage(current) ? current + 1 : firstOnPage(), total - 1)) },
+    k: { says: "key previous", act: () => go(Math.max((isOnPage(current) ? current : firstOnPage()) - 1, 0)) },
+    Enter: {
+      says: "key open",
+      act: () => folds.turnAll(document.getElementById(`message-${currentId}`)),
+    },
+    "⇧ Enter": { says: "key hits" },
   });
   const reading = useMemo<Reading>(
     () => ({ session, branch, words: finder(words), asWritten, isOpen: folds.isOpen, turn: folds.turn }),
     [session, branch, words, asWritten, folds.turns],
   );
-  const narrow = useNarrow();
   if (pages.error && pages.total === undefined)
     return (
       <div class="page">
@@ -124,15 +124,10 @@ export default function TranscriptView({
           </span>
           <span class="grow" />
           <label class="check">
-            <input type="checkbox" checked={asWritten} onChange={() => setAsWritten(!asWritten)} />
+            <input type="checkbox" checked={asWritten} onChange={() => setWritten(asWritten ? null : 1)} />
             {say("as written")}
           </label>
           <span class="muted">{pages.total === undefined ? "" : say("n messages", { count: whole(total) })}</span>
-          {narrow ? null : (
-            <button onClick={() => setAsksKeys(true)} aria-label={say("keys")} title={say("keys")}>
-              ?
-            </button>
-          )}
         </div>
         {wanted.error ? <Failure error={wanted.error} /> : null}
         {found.error ? <Failure error={found.error} /> : null}
@@ -165,7 +160,6 @@ export default function TranscriptView({
             }}
           />
         ) : null}
-        {asksKeys ? <Keys onClose={() => setAsksKeys(false)} /> : null}
       </div>
     </ReadingContext.Provider>
   );
@@ -185,7 +179,7 @@ function useCurrent(
   row: (index: number) => TranscriptMessage | undefined,
   isThere: boolean,
 ): [number, (index: number) => void, { current: ScrollTo | undefined }] {
-  const [current, setCurrent] = useState(0);
+  const [current, setCurrent] = useState(-1); // none
   const feed = useRef<ScrollTo | undefined>(undefined);
   const goal = useRef<number | undefined>(undefined);
   const go = (index: number) => {
@@ -282,59 +276,4 @@ function told(found: Found, hit: number): string {
   if (!found.hits.length) return found.share < 1 ? searched.slice(3) : say("no hits");
   if (hit < 0) return say("n messages", { count: whole(found.hits.length) }) + searched;
   return say("hit n of", { number: whole(hit + 1), total: whole(found.hits.length) }) + searched;
-}
-
-const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
-const ACTING = "a, button, summary, label";
-
-function isTyping(element: Element | null): boolean {
-  return element?.closest(TYPING) != null;
-}
-
-/** Call what belongs to a key, unless somebody types or a dialog is open. */
-function useKeys(keys: Record<string, () => unknown>): void {
-  const latest = useRef(keys);
-  latest.current = keys;
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const target = event.target instanceof Element ? event.target : null;
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(target)) return;
-      if (document.querySelector("dialog[open]") || (event.key === "Enter" && target?.closest(ACTING))) return;
-      const act = latest.current[event.key];
-      if (act) (event.preventDefault(), act());
-    };
-    addEventListener("keydown", onKeyDown);
-    return () => removeEventListener("keydown", onKeyDown);
-  }, []);
-}
-
-const KEYS = {
-  j: "key next",
-  k: "key previous",
-  Enter: "key open",
-  "/": "key find",
-  "⇧ Enter": "key hits",
-  "?": "key keys",
-} as const;
-
-function Keys({ onClose }: { onClose: () => void }) {
-  return (
-    <Dialog title={say("keys")} onClose={onClose}>
-      <dl class="keys">
-        {Object.entries(KEYS).map(([key, text]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{say(text)}</dd>
-          </div>
-        ))}
-      </dl>
-      <div class="answers">
-        <button autofocus onClick={onClose}>
-          {say("close")}
-        </button>
-      </div>
-    </Dialog>
-  );
 }

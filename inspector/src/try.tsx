@@ -4,8 +4,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, post, query } from "./api";
 import type { Place } from "./app";
 import { Chart, tooltip } from "./chart";
-import { asApiError, below, linkTo, useLoad, useSettled } from "./hooks";
-import { FADED, KINDS, LEVELS, useTotal } from "./kinds";
+import { asApiError, below, linkTo, useLoad, useOption, useSettled } from "./hooks";
+import { FADED, isShortened, KINDS, LEVELS, useTotal, type Tokens } from "./kinds";
 import { economyName, kindName, levelName, reasonText, say } from "./phrases";
 import { oneLine, percent, short, whole } from "./text";
 import { colour } from "./theme";
@@ -14,8 +14,6 @@ import { AsTable, Busy, CallBox, Choice, Failure, Kind, LegendLine, Level, Panel
 
 const LEAST = 1000; // tokens of the smallest window that can be tried
 const STEPS = 200; // of the slider, each the same factor: from 4,000 to 5,000 matters, from 204,000 to 205,000 does not
-
-type Tokens = Record<string, Partial<Record<string, number>>>;
 
 export function TryView(props: Place & { number: number }) {
   const total = useTotal(props.session, props.branch, props.details!.facts, "timeline");
@@ -29,7 +27,8 @@ export function TryView(props: Place & { number: number }) {
 }
 
 function Try({ session, branch, details, server, number, total }: Place & { number: number; total: number }) {
-  const [next, setNext] = useState(!total);
+  const [asksNext, setNext] = useOption("next");
+  const next = asksNext !== "" || !total;
   const call = next ? 0 : Math.min(number || total, total);
   const row = useLoad<TimelinePage>(
     call ? below(session, `/timeline${query({ start: call - 1, limit: 1 })}`, branch) : null,
@@ -38,9 +37,10 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   const usual = sent?.limit ?? 128_000;
   const from = (call ? sent?.limit_from === "budget" : details!.facts.composed) ? "as it was" : "of the model";
   const most = Math.max(1_000_000, usual * 2);
-  const [window, setWindow] = useState<number | null>(null);
-  const [economy, setEconomy] = useState("");
-  const [strategy, setStrategy] = useState("");
+  const [wanted, setWindow] = useOption("window");
+  const window = Number(wanted) || null;
+  const [economy, setEconomy] = useOption("economy");
+  const [strategy, setStrategy] = useOption("strategy");
   const own = [details!.settings.strategy ?? "focus"].flat().join(" → "); // a pipe has several
   const focused = (strategy || own) === "focus"; // only this one has an economy
   const asked = useMemo(
@@ -64,14 +64,16 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
             value={call || undefined}
             calls={total}
             disabled={next || !total}
-            onChange={(to) => (location.hash = linkTo(session, "try", to ?? total, { branch }))}
+            onChange={(to) =>
+              (location.hash = linkTo(session, "try", to ?? total, { branch, window, economy, strategy }))
+            }
           />
           <label class="check">
             <input
               type="checkbox"
               checked={next}
               disabled={!total}
-              onChange={(event) => setNext((event.currentTarget as HTMLInputElement).checked)}
+              onChange={(event) => setNext((event.currentTarget as HTMLInputElement).checked ? 1 : null)}
             />{" "}
             {say("the next call")}
           </label>
@@ -197,7 +199,7 @@ function Result({ context, sent, busy }: { context: Context; sent?: CallRow; bus
             <Kind kind={kind} />
           </li>
         ))}
-        <LegendLine look="faded">{say("paler")}</LegendLine>
+        {rows.some(([, tokens]) => isShortened(tokens)) ? <LegendLine look="faded">{say("paler")}</LegendLine> : null}
       </ul>
       <AsTable
         caption={say("try title")}

@@ -665,6 +665,7 @@ export interface SessionDetails {
   kinds: Record<string, number>;
   open_calls: string[];
   last_call: CallFacts | null;
+  windows: number;
   damaged: number;
   summary_running: boolean;
   chat_tools: string[];

@@ -11,7 +11,7 @@ def test_the_context_window_over_time(page: InspectedPage) -> None:
     """There is a bar for each call; the arrow keys choose one and say what it is, Enter opens it."""
     shown = page.open("#/s/work/context")
     expect(shown.locator(".chart.timeline canvas")).to_be_visible()
-    for words in ("Cached", "Budget", "Older items shortened", "Compaction", "Tool result"):
+    for words in ("not from the cache", "Budget", "Older items shortened", "Compaction", "Tool result"):
         expect(shown.get_by_role("list", name="Legend")).to_contain_text(words)
     shown.wait_for_timeout(400)  # the chart is drawn in steps; only the picture needs it whole
     page.shoot("2-context")

@@ -72,7 +72,8 @@ def test_the_keyboard_is_enough(page: InspectedPage) -> None:
     expect(page.rows.last).to_have_attribute("aria-selected", "true")
     shown.keyboard.press("ArrowUp")
     shown.keyboard.press("Enter")
-    expect(shown.get_by_role("heading", level=1)).to_be_visible()
+    expect(shown.locator(".session-name h1")).to_be_visible()
+    expect(shown.locator("main")).to_be_focused()
     shown.keyboard.press("Tab")
     assert shown.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 

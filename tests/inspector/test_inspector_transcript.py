@@ -151,7 +151,8 @@ def test_an_address_can_say_what_to_find(reading: InspectedPage) -> None:
 def test_the_keys_go_through_the_messages(reading: InspectedPage) -> None:
     """j and k go on and back, Enter unfolds and folds; they do nothing while somebody types; ? lists them."""
     shown = reading.open(PLACE)
-    for key, words in (("j", "Why does"), ("j", "I look."), ("k", "Why does"), ("j", "I look.")):
+    steps = ("j", "You are careful"), ("j", "Why does"), ("j", "I look."), ("k", "Why does"), ("j", "I look.")
+    for key, words in steps:
         shown.keyboard.press(key)
         expect(message(reading, words)).to_have_class(MARKED)
         expect(message(reading, words)).to_be_focused()
@@ -186,8 +187,8 @@ def test_a_text_that_is_hard_to_read_as_markdown_is_still_shown(browser: Browser
     with InspectorServer(tmp_path) as server, InspectedPage(browser, server) as page:
         shown = page.open("#/s/hard/transcript")
         for _ in HARD:
-            expect(shown.locator(".said.current .markdown")).not_to_be_empty()
             shown.keyboard.press("j")
+            expect(shown.locator(".said.current .markdown")).not_to_be_empty()
         expect(shown.locator(".said.current")).to_contain_text("[[[[")
 
 

@@ -73,6 +73,7 @@ async def get_session(request: ApiRequest) -> SessionDetails:
                 kinds=item_counts(session),
                 open_calls=[call.name for call in session.open_calls],
                 last_call=call_at(session, total)[1] if total else None,
+                windows=len(session.windows.live()),
                 damaged=session.damaged,
                 summary_running=session.summaries.running,
                 chat_tools=list(equipped.tools) if equipped is not None else [],

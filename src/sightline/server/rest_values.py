@@ -348,6 +348,7 @@ class SessionDetails(Struct, frozen=True):
     kinds: dict[str, int]
     open_calls: list[str]
     last_call: CallFacts | None
+    windows: int  # that are open
     damaged: int
     summary_running: bool
     chat_tools: list[str]  # that act on this machine: the model of the chat gets them in this session
