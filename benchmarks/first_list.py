@@ -86,7 +86,7 @@ def letta() -> Fit:
     program = Path(sysconfig.get_path("scripts"), "letta")
     subprocess.run([program, "--version"], check=True, capture_output=True)
 
-    def fit(messages: Messages, _: int) -> object:
+    def fit(*_: object) -> object:
         done = subprocess.run([program, "-p", "hello"], capture_output=True, text=True, timeout=60, check=False)
         raise RuntimeError((done.stdout + done.stderr).strip().partition("\n")[0])
 
@@ -94,7 +94,7 @@ def letta() -> Fit:
 
 
 def _needs(what: str) -> Fit:
-    def fit(messages: Messages, _: int) -> object:
+    def fit(*_: object) -> object:
         raise RuntimeError(f"needs {what}")
 
     return fit

@@ -35,6 +35,7 @@ from benchmarks.report import facts as machine_facts
 PINS = ROOT / "benchmarks" / "quality" / "peers" / "pins"
 SIZES = (200, 1_000)  # messages of the list that is fitted
 BUDGET = 32_000
+PATIENCE = 600  # seconds for an installation
 ROUNDS = 3  # processes of each measurement, after one that compiles
 CUT = ("unshare", "--net", "--map-root-user")
 PAIRS = {"orphan_tool", "orphan_call", "dup_tool"}
@@ -78,7 +79,11 @@ def installed(other: Other, home: Path) -> dict[str, Any]:
     pip = [str(python_of(home)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--upgrade", "pip"], check=False, capture_output=True)  # an old one fails at Letta's extras
     pins = ["-c", str(other.pins)] if other.pins else []
-    done = subprocess.run([*pip, *pins, other.package], capture_output=True, text=True, check=False)
+    command = [*pip, *pins, other.package]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise Missing(f"pip had not chosen its packages after {PATIENCE // 60} minutes") from error
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise Missing(f"pip: {(errors or ['no reason given'])[0]}")
@@ -111,7 +116,9 @@ def started(name: str, home: Path, messages: int) -> dict[str, Any]:
             return {"failed": (done.stderr.splitlines() or ["no reason given"])[-1]}
         runs.append(json.loads(done.stdout))
     last = runs[-1]
-    figures = {key: median(run[key] for run in runs[1:]) for key, value in last.items() if isinstance(value, float | int)}
+    figures = {
+        key: median(run[key] for run in runs[1:]) for key, value in last.items() if isinstance(value, float | int)
+    }
     return {**last, **figures}
 
 
@@ -188,7 +195,8 @@ def start_table(rows: Sequence[Mapping[str, Any]]) -> Lines:
         runs = [row[str(size)] for size in SIZES if str(size) in row]
         first, last = (runs[0], runs[-1]) if runs else ({}, {})
         cells.append([
-            row["name"], row.get("version", ""), _cell(row.get("packages"), ",.0f"), _cell(row.get("bytes"), ",.0f", 1e6),
+            row["name"], row.get("version", ""),
+            _cell(row.get("packages"), ",.0f"), _cell(row.get("bytes"), ",.0f", 1e6),
             _cell(first.get("import"), ".2f"), _cell(first.get("import_memory"), ",.0f", 1e6),
             *(_cell(run.get("fit"), ".2f") for run in (first, last)), _cell(last.get("fit_memory"), ",.0f", 1e6),
             _offline(row, last),
@@ -219,7 +227,8 @@ def kept_table(rows: Mapping[str, Kept | str], messages: int) -> Lines:
             continue
         of = f"of {row.requests}"
         cells.append([
-            name, f"{row.over} {of}", f"{row.pairs} {of}", f"{row.rewritten} {of}", f"{row.cached:.0%}", f"{row.tokens:,}",
+            name, f"{row.over} {of}", f"{row.pairs} {of}", f"{row.rewritten} {of}", f"{row.cached:.0%}",
+            f"{row.tokens:,}",
             *(f"{facts} of {len(FACTS)}" for facts in (row.readable, row.recoverable, row.asked)), str(row.model_calls),
         ])  # fmt: skip
     tokens = count_messages(plant_facts(messages))
@@ -283,7 +292,9 @@ def _runs(say: Callable[[str], None], messages: int) -> Iterator[tuple[str, Kept
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.others", description=__doc__.partition(": ")[2])
     parts = ("start", "kept")
-    parser.add_argument("--part", nargs="+", choices=parts, default=parts, help="sizes and start; what is left of a run")
+    parser.add_argument(
+        "--part", nargs="+", choices=parts, default=parts, help="sizes and start; what is left of a run"
+    )
     parser.add_argument("--messages", type=int, default=SIZES[-1], help="of the run")
     parser.add_argument("--md", type=Path, metavar="FILE", help="write the tables there")
     return parser.parse_args(given)
