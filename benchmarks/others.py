@@ -89,7 +89,7 @@ def installed(other: Other, home: Path) -> dict[str, Any]:
         raise Missing(f"pip: {(errors or ['no reason given'])[0]}")
     packages = distributions(path=[str(each) for each in home.glob("lib/python*/site-packages")])
     ours = [each for each in packages if each.metadata["Name"].lower() not in BARE]
-    wanted = other.package.partition("==")[0]
+    wanted = "sightline-context" if other.package.startswith(str(ROOT)) else other.package.partition("==")[0]
     version = next((each.version for each in ours if each.metadata["Name"] == wanted), "")
     return {"version": version, "packages": len(ours), "bytes": sum(map(_size, ours))}
 
