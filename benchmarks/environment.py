@@ -31,7 +31,12 @@ class Environment(NamedTuple):
     @property
     def python(self) -> Path:
         """Its interpreter."""
-        return self.home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        return python_of(self.home)
+
+
+def python_of(home: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
 SPEED = Environment(CACHE / "bench-env", PACKAGES, Path(__file__).with_name("peers.txt"), "benchmarks.peers")

@@ -1,6 +1,6 @@
 """One long tool history: what a composer's requests cost, how long they take to make, and which facts they show."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from statistics import median
 from time import perf_counter
@@ -22,6 +22,7 @@ from sightline import Budget, MemoryStore, Session
 from sightline.testing import Ticking
 
 CACHED, WRITTEN = 0.1, 1.25  # what a token costs that the provider has, and one that it has not
+RECALLED = 2_000  # tokens
 WARM, SLOW = 9, 5.0  # calls after the first one; seconds of a first call after which two are enough
 
 
@@ -58,6 +59,10 @@ class Sightline:
         self.writing = perf_counter() - begun
         return [{**each, "content": text_of(each.get("content"))} for each in messages]
 
+    def recalled(self, query: str) -> str:
+        """What the model's call of `recall` would answer now."""
+        return self._session.items.passages(query, RECALLED)
+
     def _tell(self, message: Message) -> None:
         match message["role"]:
             case "system":
@@ -91,13 +96,18 @@ class Replayed(NamedTuple):
     failed: int  # requests that the composer could not make
 
 
+def requests(opened: Opened, history: History, budget: int) -> Iterator[list[Message]]:
+    """A request before each model call, and one at the end. One that the composer cannot make is empty."""
+    for end in _calls(history):
+        yield opened(list(history[:end]), _asked(history[:end]), budget).messages
+
+
 def replayed(composer: Composer, history: History, budget: int) -> Replayed:
-    """A request before each model call, and one at the end."""
+    """The sums over the requests of a run."""
     opened, before = Opened(composer, "rivals"), list[Message]()
     sizes: list[int] = []
     cost, broken, failed = 0.0, 0, 0
-    for end in _calls(history):
-        messages = opened(list(history[:end]), _asked(history[:end]), budget).messages
+    for messages in requests(opened, history, budget):
         if not messages:
             failed += 1
             continue
@@ -155,6 +165,11 @@ def shown(composer: Composer, messages: int, budget: int, *, lived: bool) -> lis
     history, opened = list(_planted(messages)), Opened(composer, "rivals")
     for end in _calls(history)[:-1] if lived else ():
         opened(history[:end], _asked(history[:end]), budget)
+    return replies_to_facts(opened, history, budget)
+
+
+def replies_to_facts(opened: Opened, history: list[Message], budget: int) -> list[Shown]:
+    """What is shown when the user asks for each fact, one after the other."""
     found = []
     for fact in FACTS:
         history.append({"role": "user", "content": fact.question})

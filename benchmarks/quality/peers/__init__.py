@@ -27,8 +27,10 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "lc_trim": Kind("langchain", "langchain-core", "trim"),
-    "lc_trim_plain": Kind("langchain", "langchain-core", "trim_plain"),
+    "lc_trim": Kind("langchain", "langchain", "trim"),
+    "lc_trim_plain": Kind("langchain", "langchain", "trim_plain"),
+    "lc_summary": Kind("langchain", "langchain", "summary"),
+    "lc_summary_all": Kind("langchain", "langchain", "summary_all"),
     "openai_agents": Kind("openai_agents", "openai-agents", "trimmer"),
     "pydantic_ai": Kind("pydantic_ai", "pydantic-ai-harness", "tiered"),
     "haystack": Kind("haystack", "haystack-ai", "window"),
@@ -93,6 +95,10 @@ class Peer:
         self.seconds, self.model_calls = found["seconds"], found["model_calls"]
         self.failure = found.get("failure", "")
         return [history[each] if isinstance(each, int) else each for each in found["messages"]]
+
+    def recovers(self, values: Sequence[str]) -> list[bool]:
+        """Which of these values the model could bring back now, by what the last request tells it to ask for."""
+        return list(self._ask("recovers", values=list(values)))
 
     def close(self) -> None:
         """Let the peer forget the session. Its process stays, for the next one."""

@@ -5,9 +5,12 @@ budget; `model_limit`, its nearest notion, is the budget. The system message is 
 neural model from a hub and is switched off (`kompress_model="disabled"`): the benchmark runs offline and calls none.
 """
 
+import json
+import re
 from typing import Any
 
 from headroom import compress
+from headroom.cache.compression_store import get_compression_store
 
 from benchmarks.quality.messages import Message
 from benchmarks.quality.peers.server import serve
@@ -18,6 +21,7 @@ class Compress:
 
     def __init__(self) -> None:
         self.history: list[Message] = []
+        self.sent: list[Message] = []
 
     def add(self, messages: list[Message]) -> None:
         """Chat messages are its own form."""
@@ -35,7 +39,14 @@ class Compress:
 
     def messages(self, composed: Any) -> list[Message]:
         """As they are."""
-        return list(composed.messages)
+        self.sent = list(composed.messages)
+        return self.sent
+
+    def recovered(self) -> str:
+        """What `headroom_retrieve` answers for each hash that the last request names."""
+        hashes = re.findall(r"hash=([0-9a-f]{6,})", json.dumps(self.sent))
+        found = [get_compression_store().retrieve(each) for each in hashes]
+        return "\n".join(each.original_content for each in found if each is not None)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,11 @@ class Server:
                 "failure": f"{type(error).__name__}: {error}"[:500],
             }
 
+    def recovers(self, session: int, values: list[str]) -> list[bool]:
+        """Which values a model could bring back. A peer that can bring something back has a method `recovered`."""
+        recovered = getattr(self.sessions[session].composer, "recovered", lambda: "")()
+        return [value in recovered for value in values]
+
     def end(self, session: int) -> None:
         """Forget a session."""
         self.sessions.pop(session, None)

@@ -86,7 +86,8 @@ def print_context(out: Console, words: Phrases, session: Session, budget: Budget
     facts = context_facts(session, budget, by)
     print_text(out, words("context heading", id=session.id, branch=branch_label(session.branch)), "bold")
     factor = words("context factor", factor=facts.factor) if f"{facts.factor:.2f}" != "1.00" else ""
-    print_text(out, words("context tokens", tokens=facts.tokens, limit=facts.limit, free=facts.free) + factor)
+    heading = words("context tokens", tokens=facts.tokens, limit=facts.limit, free=facts.free)
+    print_text(out, heading + _made_of(words, session, budget, facts.limit) + factor)
     _print_kinds(out, words, facts)
     _print_remarks(out, words, session, facts)
     _print_reductions(out, words, [reduction for reduction in facts.reductions if reduction.removed or reduction.off])
@@ -94,6 +95,16 @@ def print_context(out: Console, words: Phrases, session: Session, budget: Budget
     out.print()
     print_text(out, words(key), "bold")
     _print_items(out, words, session, facts, every=every)
+
+
+def _made_of(words: Phrases, session: Session, budget: Budget, limit: int) -> str:
+    """Return why the budget is less than the context window."""
+    if budget == session.budget and not budget.output:  # the log has only what the last call was allowed in all
+        return words("context as before")
+    reserved = budget.window - budget.output - limit
+    why = "context economy" if limit == session.strategy.most_tokens else "context reserve"
+    reserve = words(why, tokens=reserved) if reserved > 0 else ""
+    return words("context window", window=budget.window, output=budget.output, reserve=reserve)
 
 
 def _print_kinds(out: Console, words: Phrases, facts: Context) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import socket
 import stat
@@ -42,6 +43,7 @@ LEAST_SPACE, LITTLE_SPACE = 20_000_000, 500_000_000  # bytes: below, nothing muc
 MOST_VERIFIED = 50_000_000  # bytes of a log that is verified here: a longer one takes more than some seconds
 UPSTREAM_SECONDS = 5.0
 PORT_SECONDS = 2.0
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")  # before the words of an error of the network
 _LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 EXTRAS: Mapping[str, Sequence[str]] = {  # of the extra `all`: modules that show whether it is installed
     "apps": ("psutil",),
@@ -334,7 +336,7 @@ def _status(address: str) -> int:
         with httpx2.Client(timeout=UPSTREAM_SECONDS) as client:
             return int(client.get(checked).status_code)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise OSError(str(error) or type(error).__name__) from error
+        raise OSError(_ERRNO.sub("", str(error)) or type(error).__name__) from error
 
 
 def check_port(port: int) -> Iterator[Check]:

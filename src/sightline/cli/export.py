@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -58,8 +58,13 @@ def write_pieces(file: Path, pieces: Iterator[bytes], *, force: bool = False) ->
             size = sum(map(written.write, pieces))
         part.replace(real)
         return size
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename = str(file)  # the one that somebody named
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where it could not be made
+            part.unlink(missing_ok=True)
 
 
 def message_count(session: Session, format_: str = "") -> int:

@@ -69,13 +69,18 @@ def import_(
     done: list[Imported] = []
     refused: list[tuple[str, str]] = []
     failed = False
+
+    def refuse(name: str, why: BadInput) -> None:
+        refused.append((name, str(why)))
+
     for path in paths:
         before = len(done)
         try:
-            _import_path(here, path, line, format, settings, done, lambda name, why: refused.append((name, str(why))))
+            unread = _import_path(here, path, line, format, settings, done, refuse)
         except BadInput as error:
-            refused.append((path, str(error)))
-            failed = True
+            unread = [(path, str(error))]
+        refused += unread
+        failed = failed or bool(unread)
         if not as_json:
             for imported in done[before:]:
                 _print_imported(here, imported)
@@ -108,7 +113,9 @@ def _import_path(
     settings: Settings | None,
     done: list[Imported],
     refuse: Callable[[str, BadInput], None],
-) -> None:
+) -> list[tuple[str, str]]:
+    """Import the conversations of a path. Return those that turned out not to be readable, with the reasons."""
+    unread: list[tuple[str, str]] = []
     folder = Path(path) if path != "-" and Path(path).is_dir() else None
     total = 100 if folder is None else sum(1 for _ in files_in(folder))
     with progress(error_console(), here.words("importing", name=printable(path)), total) as advance:
@@ -119,9 +126,13 @@ def _import_path(
 
         tick = _Percent(advance) if folder is None else lambda _: None
         for conversation in conversations(path, format, line=line, refuse=refused, tick=tick):
-            done.append(_import(here, conversation, settings))
+            try:
+                done.append(_import(here, conversation, settings))
+            except BadInput as error:
+                unread.append((conversation.name, str(error)))
             if folder is not None:
                 advance()
+    return unread
 
 
 def _import(here: Place, conversation: Conversation, settings: Settings | None) -> Imported:

@@ -1,5 +1,6 @@
 """What people see, in English and Chinese. Errors of the library stay English unless texts/errors.json has them."""
 
+import errno
 from functools import cache
 from typing import Any
 
@@ -9,6 +10,14 @@ from sightline.values.decoders import decode_json
 from sightline.values.phrases import TEXTS
 
 LANGUAGES = phrases.LOCALES
+_FILES = {
+    errno.EACCES: "file not allowed",
+    errno.EPERM: "file not allowed",
+    errno.EROFS: "file not allowed",
+    errno.ENOENT: "file not there",
+    errno.ENOTDIR: "file in the way",
+    errno.EEXIST: "file in the way",
+}
 
 
 class Phrases:
@@ -38,6 +47,9 @@ def translations() -> dict[str, dict[str, str]]:
 
 
 def error_text(error: Exception, language: str) -> str:
-    """Return what an error says, in this language if it is known there."""
+    """Return what an error says, in this language if it is known there. Of a file also what can be done."""
+    if isinstance(error, OSError) and error.filename is not None:
+        why = error.strerror or type(error).__name__
+        return Phrases(language)(_FILES.get(error.errno or 0, "file trouble"), file=error.filename, why=why)
     by_language = translations().get(type(error).__name__, {}) if isinstance(error, SightlineError) else {}
     return by_language[language].format(**vars(error)) if language in by_language else str(error)

@@ -83,7 +83,10 @@ def read_source(here: Place, options: ReplayOptions) -> Replay:
     """Read what the command line names. Raises UsageError, BadInput."""
     if options.file is not None and options.sample is None:
         conversation = _conversation(named_file(here, options.file), options)
-        recording = read_conversation(conversation)
+        try:
+            recording = read_conversation(conversation)
+        except BadInput as error:
+            raise BadInput(f"{conversation.name}: {error}") from error
         if not recording.messages:
             check_speaks(conversation)
         return Replay(conversation.name, recording, _budget(options, recording.window, OUTPUT))

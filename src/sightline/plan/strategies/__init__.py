@@ -90,11 +90,11 @@ def strategy(name: str | Sequence[str], config: Mapping[str, Any] | None = None)
 def pipe(stages: Sequence[str | Planner], config: Mapping[str, Any] | None = None) -> Planner:
     """The pipe of these stages, each a name or a strategy itself; one stage is that strategy. Raises BadInput."""
     configs = dict(config or {})
-    if (
-        isinstance(stages, str)
-        or not stages
-        or not all(isinstance(stage, str) or is_planner(stage) for stage in stages)
-    ):
+    if not stages:
+        raise BadInput(
+            "a pipe needs at least one strategy, and this list is empty; without `strategy` the usual one is used"
+        )
+    if isinstance(stages, str) or not all(isinstance(stage, str) or is_planner(stage) for stage in stages):
         raise BadInput(f"a pipe is a list of strategies, each a name or an object with plan(view), not {stages!r}")
     if unknown := [key for key in configs if key not in stages]:
         raise BadInput(f"a pipe's configuration is by stage: {unknown[0]!r} is none of {', '.join(map(str, stages))}")
