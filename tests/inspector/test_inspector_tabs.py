@@ -10,13 +10,15 @@ from inspector_server import InspectorServer
 from playwright.sync_api import Browser, Page, expect
 
 OVERVIEW = ["Over time", "Tokens", "Compactions"]
+ONE = ["One call", "What if", "Time"]
 GROUPS = {
     "context": ("Context", OVERVIEW, "Over time"),
     "tokens": ("Context", OVERVIEW, "Tokens"),
     "changes": ("Context", OVERVIEW, "Compactions"),
     "transcript": ("Transcript", [], ""),
-    "call/3": ("Calls", ["One call", "What if"], "One call"),
-    "try/3": ("Calls", ["One call", "What if"], "What if"),
+    "call/3": ("Calls", ONE, "One call"),
+    "try/3": ("Calls", ONE, "What if"),
+    "time": ("Calls", ONE, "Time"),
     "items": ("Items", [], ""),
     "chat": ("Chat", ["Chat", "Windows"], "Chat"),
     "windows": ("Chat", ["Chat", "Windows"], "Windows"),
@@ -27,7 +29,7 @@ def tabs(shown: Page) -> list[str]:
     return shown.locator(".tabs a").all_inner_texts()
 
 
-def test_nine_views_stand_below_five_tabs(page: InspectedPage) -> None:
+def test_ten_views_stand_below_five_tabs(page: InspectedPage) -> None:
     """Each view has its own address; its tab and, where a tab has several, the view itself are marked."""
     for place, (tab, views, view) in GROUPS.items():
         shown = page.open(f"#/s/work/{place}")
