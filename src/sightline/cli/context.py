@@ -102,7 +102,7 @@ def _made_of(words: Phrases, session: Session, budget: Budget, limit: int) -> st
     if budget == session.budget and not budget.output:  # the log has only what the last call was allowed in all
         return words("context as before")
     reserved = budget.window - budget.output - limit
-    why = "context economy" if limit == session.strategy.most_tokens else "context reserve"
+    why = "context economy" if limit == THRIFTY_WINDOW else "context reserve"
     reserve = words(why, tokens=reserved) if reserved > 0 else ""
     return words("context window", window=budget.window, output=budget.output, reserve=reserve)
 
