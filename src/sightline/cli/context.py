@@ -21,6 +21,7 @@ from sightline.cli.render import Column, Rows, bar, console, print_json, print_t
 from sightline.cli.sessions import item_words
 from sightline.log import branch_label
 from sightline.plan import Budget
+from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.session.session import Session
 from sightline.values.profiles import profile
 from sightline.view.context_facts import Context, ContextReduction, context_facts
