@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { query } from "./api";
 import type { Place } from "./app";
 import { FilterFields, isFiltered, useAsked, useFilters } from "./filters";
-import { below, linkTo, useChange, useEvents, useNarrow } from "./hooks";
+import { below, linkTo, useChange, useEvents, useNarrow, useOption } from "./hooks";
 import { LongList, usePages, type Pages } from "./list";
 import { say, type Key } from "./phrases";
 import { duration, oneLine, percent, when, whole } from "./text";
@@ -18,6 +18,8 @@ const stepName = (kind: string) => say(`step ${kind}` as Key);
 export function TimeView({ session, branch, details }: Place) {
   const [filters, change] = useFilters(["kind", "tool", "path", "errors", "sort"]);
   const asked = useAsked(filters);
+  const [row, setRow] = useOption("row");
+  useChange(JSON.stringify(asked), () => setRow(null));
   const known = useRef(0); // items of the session, once they are known
   const pages = usePages<TimeStep>(
     (start, limit) => below(session, `/time${query({ start, limit, ...asked })}`, branch),
@@ -50,7 +52,16 @@ export function TimeView({ session, branch, details }: Place) {
           <p>{say(isFiltered(asked) ? "filter advice" : "no calls advice")}</p>
         </Empty>
       ) : null}
-      {page?.total ? <Steps pages={pages} page={page} session={session} branch={branch} /> : null}
+      {page?.total ? (
+        <Steps
+          pages={pages}
+          page={page}
+          session={session}
+          branch={branch}
+          selected={(Number(row) || 0) - 1}
+          onSelect={(index) => setRow(index + 1)}
+        />
+      ) : null}
     </div>
   );
 }
@@ -85,12 +96,13 @@ interface StepsProps {
   page: TimePage;
   session: string;
   branch: string;
+  selected: number;
+  onSelect: (index: number) => void;
 }
 
-function Steps({ pages, page, session, branch }: StepsProps) {
+function Steps({ pages, page, session, branch, selected, onSelect }: StepsProps) {
   const { longest } = page;
   const hasTimes = page.sums.timed > 0;
-  const [selected, setSelected] = useState(0);
   const [hovered, setHovered] = useState<number>();
   const [[first, last], setSeen] = useState<[number, number]>([0, 0]);
   const narrow = useNarrow();
@@ -110,7 +122,7 @@ function Steps({ pages, page, session, branch }: StepsProps) {
         count={pages.total ?? 0}
         rowHeight={narrow ? 48 : 30}
         selected={selected}
-        onSelect={setSelected}
+        onSelect={onSelect}
         onOpen={open}
         opensAtClick
         onRange={pages.want}
