@@ -11,6 +11,7 @@ TARGET = 2.0  # seconds
 KEPT = "sightline-token"  # where a tab keeps its token, see `inspector/src/api.ts`
 VIEWS = {
     "transcript": ".said header",
+    "time": ".step .bar, .list-row .step",
     "items": ".list-row .kind",
     "context": ".timeline canvas",
     "call": ".list-row .kind",

@@ -137,6 +137,14 @@ def test_a_long_run_is_read_and_drawn_in_parts(browser: Browser, tmp_path: Path)
     assert requests <= 6
 
 
+@pytest.mark.soak
+def test_a_run_of_50_000_turns_opens(browser: Browser, tmp_path: Path) -> None:
+    """As many rows are drawn, in as few requests, as of a short one."""
+    rendered, requests = look_through(browser, tmp_path, 50_000)
+    assert rendered <= 60
+    assert requests <= 6
+
+
 def test_items_are_filtered_by_the_server(browser: Browser, tmp_path: Path) -> None:
     """The list has what failed, and only that was asked for."""
     keep_timed(tmp_path, 4)
