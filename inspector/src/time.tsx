@@ -50,7 +50,9 @@ export function TimeView({ session, branch, details }: Place) {
           <p>{say(isFiltered(asked) ? "filter advice" : "no calls advice")}</p>
         </Empty>
       ) : null}
-      {page?.total ? <Steps pages={pages} page={page} session={session} branch={branch} /> : null}
+      {page?.total ? (
+        <Steps key={JSON.stringify(asked)} pages={pages} page={page} session={session} branch={branch} />
+      ) : null}
     </div>
   );
 }
