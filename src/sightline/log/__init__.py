@@ -31,6 +31,6 @@ from sightline.log.journal import Journal, retry_on_conflict
 
 __all__ = [
     "AGENT", "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
-    "UNASKED", "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline", "branch_label",
-    "is_branch_name", "replaced_rows", "retry_on_conflict",
+    "UNASKED", "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline",
+    "branch_label", "is_branch_name", "replaced_rows", "retry_on_conflict",
 ]  # fmt: skip
