@@ -6,18 +6,7 @@ import { marksText } from "./context_chart";
 import { DiffPanel } from "./difference";
 import { CallExport } from "./export";
 import { FilterFields, useAsked, useFilters, type Filters } from "./filters";
-import {
-  below,
-  changeAddress,
-  linkTo,
-  readRoute,
-  useChange,
-  useDetail,
-  useEvents,
-  useLoad,
-  useNarrow,
-  useOption,
-} from "./hooks";
+import { below, changeAddress, linkTo, readRoute, useDetail, useEvents, useLoad, useNarrow, useOption } from "./hooks";
 import { ItemPane, LongText } from "./item";
 import { useKeys } from "./keys";
 import { LongList, usePages } from "./list";
@@ -81,7 +70,6 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
   useEvents(session, waits ? ["mark", "append", "payload"] : ["mark"], pages.reload);
   const [chosen, setChosen] = useOption("line");
   const selected = (Number(chosen) || 0) - 1;
-  useChange(JSON.stringify(wanted), () => setChosen(null));
   const detail = useDetail(selected);
   if (pages.error && !answer)
     return (
@@ -127,7 +115,7 @@ function OneCall({ session, branch, asked, compare, wires }: Asked) {
             <div class="toolbar">
               <FilterFields
                 filters={filters}
-                onChange={change}
+                onChange={(part) => (change(part), setChosen(null))}
                 kinds={KINDS}
                 kindName={kindName}
                 levels={LEVELS}

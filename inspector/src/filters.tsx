@@ -73,7 +73,7 @@ export function FilterFields({ filters, onChange, kinds = [], kindName, levels =
   return (
     <>
       <button aria-expanded={open} onClick={() => setOpen(!open)}>
-        {say("filter")}
+        {say(isFiltered(filters) ? "filter on" : "filter")}
       </button>
       {open ? (
         <div class="filters" role="group" aria-label={say("filter")}>

@@ -87,6 +87,7 @@ function All({
     (answer: ItemPage) => ({ rows: answer.items, total: answer.total }),
   );
   useEvents(session, ["append", "mark"], pages.reload);
+  useChange(JSON.stringify(asked), () => setSelected(-1));
   if (pages.error && pages.total === undefined) return <Failure error={pages.error} retry={pages.reload} />;
   if (pages.total === undefined) return <Busy />;
   if (pages.total === 0)

@@ -302,8 +302,12 @@ export function Dialog({
 }) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    const before = document.activeElement;
     box.current?.showModal();
-    return () => box.current?.close();
+    return () => {
+      box.current?.close();
+      if (before instanceof HTMLElement) before.focus({ preventScroll: true }); // what opened it; the browser forgets it
+    };
   }, []);
   const onCancel = (event: Event) => (onClose ? onClose() : event.preventDefault());
   return (

@@ -124,6 +124,21 @@ KEYS = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("leave", ["Escape", "Enter"])
+def test_a_dialog_that_is_left_gives_the_focus_back(page: InspectedPage, leave: str) -> None:
+    """Who uses the keyboard goes on where the dialog was opened."""
+    shown = page.open("#/s/work/context")
+    button = shown.get_by_role("button", name="Export session")
+    button.press("Enter")
+    dialog = shown.get_by_role("dialog")
+    if leave == "Enter":
+        dialog.get_by_role("button", name="Close").focus()
+    expect(dialog.locator(":focus")).to_have_count(1)
+    shown.keyboard.press(leave)
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+
+
 def test_one_dialog_names_the_keys_of_the_view(page: InspectedPage) -> None:
     """It names those that do something there, and nothing else happens while it is open."""
     for place, keys in KEYS.items():

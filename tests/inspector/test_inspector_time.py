@@ -170,3 +170,33 @@ def test_the_payload_of_a_call_is_filtered(page: InspectedPage) -> None:
     page.rows.first.click()
     words = page.rows.first.locator(".id").inner_text()
     expect(shown.locator(".detail .item-head")).to_contain_text(words)
+
+
+def test_a_link_in_the_same_tab_shows_its_filters_and_its_line(page: InspectedPage) -> None:
+    """A link to a line of a filtered call, pasted while that call is shown without filters, opens that line."""
+    shown = page.open("#/s/work/call/9")
+    page.open("#/s/work/call/9?kind=call&line=2")
+    expect(shown.get_by_role("button", name="Filter: on")).to_be_visible()
+    expect(shown.locator(".detail .item-head")).to_contain_text(page.rows.nth(1).locator(".id").inner_text())
+    expect(shown).to_have_url(re.compile("line=2"))
+
+
+def test_what_was_chosen_before_a_filter_is_no_row_of_it(browser: Browser, tmp_path: Path) -> None:
+    """The row that stands at its place now is another one; what a step was called stands in sight with its failure."""
+    keep_timed(tmp_path, 4)
+    with InspectorServer(tmp_path) as server, InspectedPage(browser, server) as page:
+        shown = page.open("#/s/timed/items")
+        page.rows.nth(2).click()
+        expect(page.rows.nth(2)).to_have_attribute("aria-selected", "true")
+        shown.get_by_role("button", name="Filter", exact=True).click()
+        shown.get_by_label("Kind").select_option("result")
+        expect(page.rows).to_have_count(8)
+        expect(shown.locator(".list-row[aria-selected=true]")).to_have_count(0)
+        page.open(PLACE)
+        shown.get_by_role("listbox", name="Time").press("End")
+        expect(shown.locator(".chosen")).to_contain_text("Model call")
+        shown.get_by_role("button", name="Filter", exact=True).click()
+        shown.get_by_label("Kind").select_option("tool")
+        expect(page.rows).to_have_count(8)
+        expect(page.rows.first).to_have_attribute("aria-selected", "true")
+        expect(shown.locator(".chosen")).to_contain_text("read_file")

@@ -7,7 +7,7 @@ import pytest
 
 from sightline import Budget, MemoryStores, Session
 from sightline.log.stores import Span
-from sightline.testing import Ticking, calling
+from sightline.testing import Ticking, calling, reply_of
 from sightline.view.call_details import call_details
 from sightline.view.inspection import item_page
 from sightline.view.row_filter import RowFilter
@@ -105,6 +105,20 @@ def test_a_log_without_times_has_no_lengths() -> None:
     page = read(session)
     assert {step.seconds for step in page.steps} == {None}
     assert (page.sums.calls, page.sums.timed, page.sums.tools) == (3, 0, 0.0)
+
+
+def test_what_an_agent_wrote_itself_took_no_model_any_time(session: Session, clock: Ticking) -> None:
+    """Claude Code writes an answer when a session goes on the next day: until then the user was waited for."""
+    before = read(session).sums
+    session.note("[Request interrupted by user]", system=False)
+    clock.wait(50_000)
+    session.reply(reply_of("No response requested.") | {"model": "<synthetic>"})
+    clock.wait(10)
+    session.user("Good morning.")
+    page = read(session)
+    assert lengths(page)[-2:] == [("model", "<synthetic>", None), ("user", "", 50_010.0)]
+    assert (page.sums.model, page.sums.calls, page.sums.timed) == (before.model, before.calls, before.timed)
+    assert {each.seconds for each in transcript_page(session, 0, 100).messages[-2:]} == {None}
 
 
 def test_a_result_that_comes_later_ends_its_call(session: Session, clock: Ticking) -> None:

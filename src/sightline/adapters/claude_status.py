@@ -15,7 +15,7 @@ from sightline.adapters.claude_hooks import METERS, make_folder
 from sightline.values.screen_text import bar
 
 WINDOW = 200_000  # tokens, if Claude Code does not say
-SAVINGS = "savings.json"  # in the home: what `sightline savings` has counted
+SAVINGS = "session-savings.json"  # in the home: what `sightline savings` has counted
 _WIDTH = 10  # columns of the bar
 _COLOURS = ((80, 31), (60, 33), (0, 32))  # percent from which on it is red, yellow, green
 _SECONDS = 3.0  # that another status line may take

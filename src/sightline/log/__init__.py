@@ -16,6 +16,7 @@ from sightline.log.columns import (
     OPAQUE,
     ORPHAN,
     REPLACING,
+    UNASKED,
     Compaction,
     Mark,
     Path,
@@ -30,6 +31,6 @@ from sightline.log.journal import Journal, retry_on_conflict
 
 __all__ = [
     "AGENT", "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
-    "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline", "branch_label",
-    "is_branch_name", "replaced_rows", "retry_on_conflict",
+    "UNASKED", "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline",
+    "branch_label", "is_branch_name", "replaced_rows", "retry_on_conflict",
 ]  # fmt: skip

@@ -51,6 +51,7 @@ SEARCHED = 8192  # an item that was searched for constraints,
 CONSTRAINT = 16384  # and is a user message that has some
 TITLED = 32768  # a message of the program whose first text begins with a label of the engine
 CHANGED = 65536  # its line is not as it was written: the checksum fails
+UNASKED = 131072  # an answer that an agent wrote itself, as when it is started again: no model was asked
 
 
 class Branch(Struct):

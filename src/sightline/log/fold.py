@@ -38,6 +38,7 @@ from sightline.log.columns import (
     ORPHAN,
     REPLACING,
     SEARCHED,
+    UNASKED,
     UNMADE,
     WHOLE,
     Branch,
@@ -62,7 +63,10 @@ _PAGES = RECALL_NAMES | {""}  # a list of another program may not say whose resu
 _LEAST = {kind: kind.least for kind in Kind}  # looking one up is quicker than asking it
 _GIST = 45  # tokens of a gist in recorded runs, or nearly so many
 _DEEPEST = 12  # parts of a relative path that is known again in an absolute one
-_FOUND_OUT = HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT  # never written: a session finds it out
+_FOUND_OUT = (  # never written: a session finds it out
+    HEAD | FAILED | ORPHAN | FAULT | FILE_READ | SEARCHED | CONSTRAINT | UNASKED
+)
+_NO_MODEL = "<synthetic>"  # what Claude Code writes in the place of the model
 
 
 class GrowingTimeline(Timeline, kw_only=True):
@@ -141,6 +145,8 @@ class GrowingTimeline(Timeline, kw_only=True):
         state = entry.flags
         if kind is Kind.SYSTEM and (state & REPLACING or not (state & LABELLED or self.branches[branch].called)):
             state |= HEAD
+        if kind is Kind.ASSISTANT and entry.message is not None and entry.message.model == _NO_MODEL:
+            state |= UNASKED
         row = self._add_row(entry.seq, 0, unit, branch, kind, state, sizes[0], span)
         if kind is Kind.SYSTEM and not state & LABELLED:  # a note of the program may be left out
             self.systems.append(row)

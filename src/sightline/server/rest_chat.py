@@ -98,8 +98,14 @@ async def _answers(request: ApiRequest, session: AsyncSession, message: str) -> 
 
 
 def equipped_model(server: Served, session_id: str) -> EquippedModel | None:
-    """Return the model with its tools, if it gets any in this session."""
-    return server.equipped if server.sessions.place_of(session_id)[0] is server.sessions.places.own else None
+    """Return the model with its tools, if it gets any in this session.
+
+    In a database nobody does: what was dropped on the page lies there among all others, and its log could name any
+    project.
+    """
+    places = server.sessions.places
+    is_own = places.own is not places.imported and places.find(session_id)[0] is places.own
+    return server.equipped if is_own else None
 
 
 async def _agent(request: ApiRequest, session: AsyncSession, model: Model) -> Agent:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from sightline.log import FAILED, NONE, Journal
+from sightline.log import FAILED, NONE, UNASKED, Journal
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 from sightline.view.messages import Messages, messages_of
@@ -77,8 +77,10 @@ _UNKNOWN = Stretch(NONE, NONE)
 
 def answer_time(journal: Journal, row: int) -> Stretch:
     """Return from when to when an answer was waited for: since its request, or where the log has none since what stands
-    before it."""
+    before it. What an agent wrote itself was not waited for."""
     timeline = journal.timeline
+    if timeline.state[row] & UNASKED:
+        return _UNKNOWN
     sent = _request(journal, row)
     if sent == NONE and (before := next(_rows_before(journal, row), NONE)) != NONE:
         sent = timeline.time[before]
@@ -118,7 +120,8 @@ def _rows_before(journal: Journal, row: int) -> Iterator[int]:
 def _user_time(journal: Journal, row: int) -> Stretch:
     """Return from when to when the user was waited for; only after an answer or a result somebody waits."""
     timeline = journal.timeline
-    before = next((each for each in _rows_before(journal, row) if not timeline.is_by_program(each)), NONE)
+    said = (each for each in _rows_before(journal, row) if not timeline.is_by_program(each))
+    before = next((each for each in said if not timeline.state[each] & UNASKED), NONE)
     if before == NONE or timeline.kind[before] not in (_MODEL, _TOOL, Kind.RESULT):
         return _UNKNOWN
     stretch = Stretch(timeline.time[before], timeline.time[row])
@@ -167,7 +170,7 @@ class _Run:
         self.rows.append(row)
         self.began.append(stretch.began)
         self.lengths.append(length)
-        self._counts[0] += kind != _USER
+        self._counts[0] += kind != _USER and not self._journal.timeline.state[row] & UNASKED
         if length != NONE:
             self._totals[kind] += length
             self._counts[1] += kind != _USER

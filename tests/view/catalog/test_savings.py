@@ -228,3 +228,15 @@ def test_what_an_earlier_version_counted_without_savings_is_counted_again(
     again = SessionCatalog(Places(tmp_path / "shop", everywhere=True), price_of=price_of)
     again.count_more(1 << 30)
     assert overview(again).total.saved == overview(catalog).total.saved
+
+
+def test_a_file_of_somebody_else_in_the_home_is_left_alone(tmp_path: Path) -> None:
+    """A root may be a folder in which another program keeps what it calls savings."""
+    (home := tmp_path / "money").mkdir()
+    (file := home / "savings.json").write_text('{"account": 12}')
+    with Session.new(tmp_path / "shop", root=home) as session:
+        session.user("Hello")
+    catalog = SessionCatalog(Places(tmp_path / "shop", root=home, everywhere=True), price_of=price_of)
+    catalog.count_more(1 << 30)
+    catalog.keep()
+    assert file.read_text() == '{"account": 12}'

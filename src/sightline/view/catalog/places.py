@@ -16,8 +16,8 @@ from sightline.values.decoders import decode_json
 
 IMPORTED = "imported"
 SAMPLES = "samples"
-KEPT = SEARCH_FOLDER, LIST_FILE, SAVINGS_FILE = "search", "session-list.msgpack", "savings.json"  # in the home, made
-# from the logs
+# In the home, made from the logs.
+KEPT = SEARCH_FOLDER, LIST_FILE, SAVINGS_FILE = "search", "session-list.msgpack", "session-savings.json"
 _USUAL = ".sightline"  # the name of the home, unless it is set
 _AT = "@"  # between the id of a session and its place; no id has it
 _BEGINNING = 1 << 16  # bytes of a log in which an entry names its project
