@@ -13,7 +13,7 @@ const PROJECTS = 10;
 export function Glance({ project }: { project: string }) {
   const [open, setOpen] = useState(false);
   const sums = useLoad<Overview>(`/api/overview${query({ project })}`);
-  useEvents(null, ["listed"], sums.reload);
+  useEvents(null, ["listed", "session_created"], sums.reload);
   if (!sums.data?.total.sessions) return sums.error ? <Failure error={sums.error} retry={sums.reload} /> : null;
   const { total, days, projects, costly, pending, since } = sums.data;
   return (

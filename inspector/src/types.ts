@@ -706,10 +706,11 @@ export interface SessionFacts {
   error: string;
 }
 
-/** Some sessions. `total` and `next` are of those that match; `sources` and `projects` count all there are. */
+/** Some sessions. `total`, `files` and `next` are of those that match; `sources` and `projects` count all there are. */
 export interface SessionPage {
   sessions: SessionFacts[];
   total: number;
+  files: number;
   next: number | null;
   pending: number;
   sources: Record<string, number>;

@@ -279,10 +279,11 @@ class PreviewChoice(BudgetChoice, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionPage(Struct, frozen=True):
-    """Some sessions. `total` and `next` are of those that match; `sources` and `projects` count all there are."""
+    """Some sessions. `total`, `files` and `next` are of those that match; `sources` and `projects` count all there are."""
 
     sessions: list[SessionFacts]
     total: int
+    files: int  # of these: files of which something was not imported
     next: int | None
     pending: int  # sessions that are still being counted; an event tells when they are
     sources: dict[str, int]
