@@ -61,18 +61,17 @@ function cachedShare({ usage }: Sum): string {
 }
 
 function Sums({ title, sums }: { title: string; sums: Sum[] }) {
+  const saved = sums.some((sum) => sum.saved.calls) ? [say("saved")] : [];
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={title}>
       <table>
         <thead>
           <tr>
-            {[title, say("sessions"), say("column calls"), say("column cost"), say("cached"), say("saved")].map(
-              (name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ),
-            )}
+            {[title, say("sessions"), say("column calls"), say("column cost"), say("cached"), ...saved].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -83,7 +82,7 @@ function Sums({ title, sums }: { title: string; sums: Sum[] }) {
               <td class="number">{whole(sum.calls)}</td>
               <td class="number">{sum.cost || !sum.unpriced ? dollars(sum.cost) : "–"}</td>
               <td class="number">{cachedShare(sum)}</td>
-              <td class="number">{sum.saved.calls ? dollars(sum.saved_money) : ""}</td>
+              {saved.length ? <td class="number">{sum.saved.calls ? dollars(sum.saved_money) : ""}</td> : null}
             </tr>
           ))}
         </tbody>

@@ -279,7 +279,7 @@ class PreviewChoice(BudgetChoice, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionPage(Struct, frozen=True):
-    """Some sessions. `total`, `files` and `next` are of those that match; `sources` and `projects` count all there are."""
+    """Some sessions. `total`, `files`, `next`: of those that match; `sources` and `projects` count all there are."""
 
     sessions: list[SessionFacts]
     total: int
