@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { query } from "./api";
 import { linkTo, useEvents, useLoad } from "./hooks";
 import { say } from "./phrases";
-import { dollars, oneLine, percent, short, whole } from "./text";
+import { beginning, dollars, oneLine, percent, short, whole } from "./text";
 import type { CostlySession, Overview, Saved, Sum } from "./types";
 import { Failure } from "./ui";
 
@@ -27,7 +27,9 @@ export function Glance({ project }: { project: string }) {
       </summary>
       {open ? (
         <>
-          <p class="muted">{say("glance forecast")}</p>
+          <p class="muted">
+            {say("glance cost")} {total.saved.calls ? say("glance forecast") : ""}
+          </p>
           <div class="sides even">
             <Sums title={say("by project")} sums={projects.slice(0, PROJECTS)} />
             <Sums title={say("by day")} sums={days.slice(0, DAYS)} />
@@ -98,7 +100,7 @@ function Costly({ session }: { session: CostlySession }) {
   return (
     <li>
       <b>{dollars(session.cost)}</b>{" "}
-      <a href={linkTo(session.id, "context")}>{oneLine(session.title, 80) || session.id}</a>{" "}
+      <a href={linkTo(session.id, "context")}>{beginning(session.title, 80) || session.id}</a>{" "}
       <span class="muted">{why.join(" · ") || say("why long", { count: whole(session.calls) })}</span>
     </li>
   );
