@@ -352,7 +352,7 @@ class SessionDetails(Struct, frozen=True):
     windows: int  # that are open
     damaged: int
     summary_running: bool
-    chat_tools: list[str]  # that act on this machine: the model of the chat gets them in this session
+    chat_tools: list[str]  # that act on this machine, for people: the model of the chat gets them in this session
 
 
 class Created(Struct, frozen=True):
