@@ -231,17 +231,21 @@ function CallHead({ page, filters, session, branch, number, total, compare, wire
 }
 
 function CallStats({ call, page }: { call: CallRow; page: Answered }) {
-  const share = call.limit
-    ? say("of limit", { share: percent(call.total / call.limit), limit: short(call.limit) })
-    : "";
+  const share = (tokens: number) =>
+    call.limit ? say("of limit", { share: percent(tokens / call.limit), limit: short(call.limit) }) : "";
+  const counts = !call.composed && call.reported !== null; // then the log lacks a part, and the provider knows all
   return (
     <dl class="stats">
-      <Stat label={say("column tokens")} value={whole(call.total)} note={share} />
+      <Stat
+        label={say("column tokens")}
+        value={whole(call.total)}
+        note={counts ? say("in the log") : share(call.total)}
+      />
       {call.reported !== null ? (
         <Stat
           label={say("provider counted")}
           value={whole(call.reported)}
-          note={call.reported < call.total ? say("counted fewer") : ""}
+          note={call.reported < call.total ? say("counted fewer") : counts ? share(call.reported) : ""}
         />
       ) : null}
       {call.cleared ? (
@@ -265,8 +269,8 @@ function CallStats({ call, page }: { call: CallRow; page: Answered }) {
       />
       <Stat
         label={say("request")}
-        value={bytes(page.bytes)}
-        note={say("n messages", { count: whole(page.messages) })}
+        value={page.bytes === null ? whole(page.messages) : bytes(page.bytes)}
+        note={page.bytes === null ? say("messages") : say("n messages", { count: whole(page.messages) })}
       />
       <Stat
         label={say("first change")}

@@ -184,11 +184,9 @@ function OneCompaction({ compaction, isChosen, measured, busy, session, branch }
       </header>
       <dl class="stats small">
         <Stat label={say("before")} value={before ? short(before) : "–"} note={say("tokens")} />
-        <Stat
-          label={say("after")}
-          value={compaction.post_tokens === null ? "–" : short(compaction.post_tokens)}
-          note={say("tokens")}
-        />
+        {compaction.post_tokens === null ? null : (
+          <Stat label={say("after")} value={short(compaction.post_tokens)} note={say("tokens")} />
+        )}
         <Stat
           label={say("hid")}
           value={short(compaction.tokens)}

@@ -306,7 +306,7 @@ function Live({ session, branch, busy, tools }: { session: string; branch: strin
           ))}
       </ul>
       <h3>{say("chat tools")}</h3>
-      <p class="muted">{tools.length ? tools.map((tool) => oneLine(tool, 60)).join(", ") : say("no chat tools")}</p>
+      <p class="muted">{tools.length ? tools.map((tool) => oneLine(tool, 400)).join(", ") : say("no chat tools")}</p>
     </div>
   );
 }

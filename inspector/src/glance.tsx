@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { query } from "./api";
 import { linkTo, useEvents, useLoad } from "./hooks";
 import { say } from "./phrases";
-import { dollars, oneLine, percent, short, whole } from "./text";
+import { beginning, dollars, oneLine, percent, short, whole } from "./text";
 import type { CostlySession, Overview, Saved, Sum } from "./types";
 import { Failure } from "./ui";
 
@@ -13,7 +13,7 @@ const PROJECTS = 10;
 export function Glance({ project }: { project: string }) {
   const [open, setOpen] = useState(false);
   const sums = useLoad<Overview>(`/api/overview${query({ project })}`);
-  useEvents(null, ["listed"], sums.reload);
+  useEvents(null, ["listed", "session_created"], sums.reload);
   if (!sums.data?.total.sessions) return sums.error ? <Failure error={sums.error} retry={sums.reload} /> : null;
   const { total, days, projects, costly, pending, since } = sums.data;
   return (
@@ -27,7 +27,9 @@ export function Glance({ project }: { project: string }) {
       </summary>
       {open ? (
         <>
-          <p class="muted">{say("glance forecast")}</p>
+          <p class="muted">
+            {say("glance cost")} {total.saved.calls ? say("glance forecast") : ""}
+          </p>
           <div class="sides even">
             <Sums title={say("by project")} sums={projects.slice(0, PROJECTS)} />
             <Sums title={say("by day")} sums={days.slice(0, DAYS)} />
@@ -61,18 +63,17 @@ function cachedShare({ usage }: Sum): string {
 }
 
 function Sums({ title, sums }: { title: string; sums: Sum[] }) {
+  const saved = sums.some((sum) => sum.saved.calls) ? [say("saved")] : [];
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={title}>
       <table>
         <thead>
           <tr>
-            {[title, say("sessions"), say("column calls"), say("column cost"), say("cached"), say("saved")].map(
-              (name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ),
-            )}
+            {[title, say("sessions"), say("column calls"), say("column cost"), say("cached"), ...saved].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -83,7 +84,7 @@ function Sums({ title, sums }: { title: string; sums: Sum[] }) {
               <td class="number">{whole(sum.calls)}</td>
               <td class="number">{sum.cost || !sum.unpriced ? dollars(sum.cost) : "–"}</td>
               <td class="number">{cachedShare(sum)}</td>
-              <td class="number">{sum.saved.calls ? dollars(sum.saved_money) : ""}</td>
+              {saved.length ? <td class="number">{sum.saved.calls ? dollars(sum.saved_money) : ""}</td> : null}
             </tr>
           ))}
         </tbody>
@@ -99,7 +100,7 @@ function Costly({ session }: { session: CostlySession }) {
   return (
     <li>
       <b>{dollars(session.cost)}</b>{" "}
-      <a href={linkTo(session.id, "context")}>{oneLine(session.title, 80) || session.id}</a>{" "}
+      <a href={linkTo(session.id, "context")}>{beginning(session.title, 80) || session.id}</a>{" "}
       <span class="muted">{why.join(" · ") || say("why long", { count: whole(session.calls) })}</span>
     </li>
   );

@@ -10,6 +10,7 @@ interface Importer {
   list: ImportFacts[];
   addFiles: (files: File[]) => void;
   addPath: (path: string) => void;
+  addPaths: (paths: string[]) => void; // opens none of them
   clear: () => void;
 }
 
@@ -21,15 +22,7 @@ export function useImports(onDone: () => void): Importer {
   const put = (id: string, state: ImportFacts) =>
     setList((old) => [...old.filter((each) => each.id !== id && each.id !== state.id), state]);
   const run = async (name: string, ask: () => Promise<ImportFacts>, opens: boolean) => {
-    const waiting: ImportFacts = {
-      id: `wait ${name}`,
-      name,
-      path: "",
-      state: "running",
-      share: 0,
-      sessions: [],
-      error: "",
-    };
+    const waiting = waitingFor(name);
     put(waiting.id, waiting);
     try {
       let state = await ask();
@@ -57,13 +50,27 @@ export function useImports(onDone: () => void): Importer {
       await run(file.name, () => upload(uploadPath(file), file, "application/octet-stream"), files.length === 1);
     }
   };
-  const addPath = (path: string) => void run(path.split("/").pop() ?? path, () => post("/api/imports", { path }), true);
+  const runPath = (path: string, opens: boolean) => run(fileName(path), () => post("/api/imports", { path }), opens);
+  const addPaths = async (paths: string[]) => {
+    setList((old) => [...old, ...paths.map((path) => waitingFor(fileName(path)))]);
+    for (const path of paths) await runPath(path, false);
+  };
   return {
     list,
     addFiles: (files) => void addFiles(files),
-    addPath,
+    addPath: (path) => void runPath(path, true),
+    addPaths: (paths) => void addPaths(paths),
     clear: () => setList((old) => old.filter((each) => each.state === "running")),
   };
+}
+
+/** An import that has not begun. */
+function waitingFor(name: string): ImportFacts {
+  return { id: `wait ${name}`, name, path: "", state: "running", share: 0, sessions: [], error: "" };
+}
+
+function fileName(path: string): string {
+  return path.split("/").pop() ?? path;
 }
 
 function uploadPath(file: File): string {
@@ -71,11 +78,15 @@ function uploadPath(file: File): string {
   return `/api/imports/upload${query({ name: file.name, modified })}`;
 }
 
+const MOST_NAMED = 6; // of more, only those that run or failed are named
+
 /** How far each import is. */
 export function Imports({ list, onClose }: { list: ImportFacts[]; onClose: () => void }) {
   if (!list.length) return null;
   const running = list.filter((each) => each.state === "running").length;
-  const newest = list.slice(-6);
+  const named = list
+    .filter((each) => (each.state === "running" ? each.share : each.state === "failed" || list.length <= MOST_NAMED))
+    .slice(-MOST_NAMED);
   return (
     <section class="imports" aria-label={say("imports")} aria-live="polite">
       <p class="imports-head">
@@ -86,7 +97,7 @@ export function Imports({ list, onClose }: { list: ImportFacts[]; onClose: () =>
           </button>
         )}
       </p>
-      {newest.map((each) => (
+      {named.map((each) => (
         <p key={each.id} class="import">
           <span class="cut">{oneLine(each.name)}</span>
           {each.state === "running" ? <progress value={each.share} max={1} aria-label={each.name} /> : null}

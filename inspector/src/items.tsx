@@ -18,7 +18,7 @@ import { ItemPane } from "./item";
 import { useSearchKey } from "./keys";
 import { LongList, usePages } from "./list";
 import { kindName, say } from "./phrases";
-import { oneLine, visible, whole } from "./text";
+import { oneLine, pathEnd, visible, whole } from "./text";
 import type { ItemFacts, ItemPage } from "./types";
 import { Busy, Empty, Failure, Kind } from "./ui";
 
@@ -127,13 +127,21 @@ function ItemRow({ item, place }: { item: ItemFacts | undefined; place: number }
       <span class="row-first">
         <Kind kind={item.kind} />
         <span class="id">#{item.id}</span>
+        {item.tool ? <code class="cut">{oneLine(item.tool, 40)}</code> : null}
+        {item.failed ? <span class="tag bad">{say("failed")}</span> : null}
         {item.pinned ? <span class="tag on">{say("pinned")}</span> : null}
         <span class="grow" />
         <span class="number">{whole(item.tokens)}</span>
       </span>
-      <span class="row-second cut">{oneLine(item.text, 160)}</span>
+      <span class="row-second cut">{oneLine(aboutText(item), 160)}</span>
     </div>
   );
+}
+
+/** What a row says of its item: of a tool call what it is about, before the text of a result. */
+function aboutText({ kind, subject, text }: ItemFacts): string {
+  if (!subject) return text;
+  return kind === "result" ? `${pathEnd(subject)} · ${text}` : subject;
 }
 
 function FoundList({

@@ -1,6 +1,6 @@
 // All sessions of all projects and sources: find one, open it, or drop a file to have it imported.
 import { useState } from "preact/hooks";
-import { post, query } from "./api";
+import { get, post, query } from "./api";
 import { useDrop } from "./drop";
 import { FindFields, FoundList, isSought, useSought } from "./find";
 import { Glance } from "./glance";
@@ -16,6 +16,7 @@ import { ActionButton, Busy, Empty, Failure, Text } from "./ui";
 const COLUMNS = ["updated", "turns", "calls", "tokens", "cost", "compactions", "rereads"] as const;
 const SORTS = ["title", ...COLUMNS] as const;
 type Sort = (typeof SORTS)[number];
+const MOST_ROWS = 500; // of an answer
 const LOOK = 5000; // milliseconds between two looks at the list
 const EVENTS = ["session_created", "session_deleted", "listed", "append", "payload", "compaction"];
 
@@ -56,6 +57,7 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
     setOrder((sort.by === to ? sort.down : to === "title") ? "asc" : "");
   };
   const filtered = Boolean(q || source || project);
+  const running = imports.list.some((each) => each.state === "running");
   return (
     <div class={`sessions ${dropping ? "dropping" : ""}`}>
       <h1 class="unseen">{say("sessions")}</h1>
@@ -97,6 +99,14 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
       </div>
       <FindFields sought={sought} onChange={changeSought} />
       <Imports list={imports.list} onClose={imports.clear} />
+      {finds ? null : (
+        <NotImported
+          count={first?.files}
+          importing={running}
+          asked={{ q, source, project }}
+          onImport={imports.addPaths}
+        />
+      )}
       {finds ? null : <Glance project={project} />}
       {finds ? <FoundList sought={sought} project={project} onImport={imports.addPath} /> : null}
       {pages.error && pages.total === undefined ? <Failure error={pages.error} retry={pages.reload} /> : null}
@@ -125,6 +135,33 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
         </div>
       ) : null}
     </div>
+  );
+}
+
+interface NotImportedProps {
+  count: number | undefined;
+  importing: boolean;
+  asked: { q: string; source: string; project: string };
+  onImport: (files: string[]) => void;
+}
+
+/** Says how many files have no figures yet, and imports them all. */
+function NotImported({ count, importing, asked, onImport }: NotImportedProps) {
+  if (!count || importing) return null;
+  const importAll = async () => {
+    const files: string[] = [];
+    for (let start: number | null = 0; start !== null;) {
+      const page: SessionPage = await get<SessionPage>(`/api/sessions${query({ ...asked, start, limit: MOST_ROWS })}`);
+      files.push(...page.sessions.flatMap(({ file, state }) => (file && state !== "session" ? [file] : [])));
+      start = page.next;
+    }
+    onImport(files);
+  };
+  return (
+    <p class="not-imported">
+      <span>{say("files without figures", { count: whole(count) })}</span>
+      <ActionButton label={say("import all")} run={importAll} />
+    </p>
   );
 }
 

@@ -30,6 +30,19 @@ export function oneLine(text: string, length = 240): string {
   ).slice(0, length);
 }
 
+/** Return the beginning of a text as one line, with a sign that more follows. */
+export function beginning(text: string, length: number): string {
+  const line = oneLine(text, length + 1);
+  return line.length > length ? `${line.slice(0, length).trimEnd()}…` : line;
+}
+
+/** Return the end of a long path, which tells more than its beginning where there is little room. */
+export function pathEnd(name: string, parts = 3, room = 40): string {
+  return name.length > room && /^\S*\/\S+$/.test(name)
+    ? `${room ? "…/" : ""}${name.split("/").slice(-parts).join("/")}`
+    : name;
+}
+
 /** Return what is said as sentences: each begins with a capital letter and ends with a full stop. */
 export function sentences(...parts: string[]): string {
   return parts

@@ -6,7 +6,7 @@ import { FilterFields, isFiltered, useAsked, useFilters } from "./filters";
 import { below, linkTo, useChange, useEvents, useNarrow, useOption } from "./hooks";
 import { LongList, usePages, type Pages } from "./list";
 import { say, type Key } from "./phrases";
-import { duration, oneLine, percent, when, whole } from "./text";
+import { duration, oneLine, pathEnd, percent, when, whole } from "./text";
 import { axisOf, type Axis } from "./time_axis";
 import type { TimePage, TimeStep, TimeSums } from "./types";
 import { Busy, Choice, Empty, Failure, LegendLine, Stat } from "./ui";
@@ -171,7 +171,7 @@ function Step({ step, axis, place }: { step: TimeStep | undefined; axis: Axis; p
         <b>{step.kind === "user" ? say("step user") : oneLine(step.name, 60) || stepName(step.kind)}</b>
         {step.error ? <span class="tag bad">{say("failed")}</span> : null}
         {step.open ? <span class="tag">{say("no result")}</span> : null}
-        <span class="muted">{oneLine(step.about, 120)}</span>
+        <span class="muted">{pathEnd(oneLine(step.about, 200))}</span>
       </span>
       <span class={`track ${step.kind === "user" ? "gap" : ""}`}>
         {step.kind === "user" ? (

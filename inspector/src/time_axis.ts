@@ -9,6 +9,7 @@ export interface Axis {
 }
 
 const ROUND = [1, 2, 5, 10];
+const MINUTES = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600]; // seconds
 const TICKS = 5;
 
 /** The axis of these rows; with `longest`, every bar begins at its left end, and the longest of all has room. */
@@ -37,7 +38,8 @@ function merged(steps: TimeStep[]): [number, number][] {
 function scaled(seconds: number): { length: number; ticks: number[] } {
   const least = Math.max(seconds, 0.1) / TICKS;
   const power = 10 ** Math.floor(Math.log10(least));
-  const step = power * ROUND.find((round) => round * power >= least * 0.999)!;
+  const round = ROUND.map((each) => each * power);
+  const step = (least > 5 ? MINUTES : round).find((each) => each >= least * 0.999) ?? Math.ceil(least / 3600) * 3600;
   const count = Math.ceil((Math.max(seconds, 0.1) / step) * 0.999);
   return { length: count * step, ticks: Array.from({ length: count }, (_, at) => at * step) };
 }

@@ -6,7 +6,7 @@ import { Chart, tooltip } from "./chart";
 import { below, changeAddress, linkTo, useEvents, useLoad, useOption } from "./hooks";
 import { useTotal } from "./kinds";
 import { kindName, levelName, say } from "./phrases";
-import { oneLine, percent, whole } from "./text";
+import { oneLine, pathEnd, percent, whole } from "./text";
 import { colour } from "./theme";
 import type { Node, TokenTree } from "./types";
 import { AsTable, Busy, CallBox, Choice, Empty, Failure, Panel, Share, Stat } from "./ui";
@@ -155,7 +155,7 @@ function option(tree: TokenTree): EChartsCoreOption {
     lineHeight: 16,
     color: colour("on-kind"),
     overflow: "truncate",
-    formatter: (row: { name: string; value: number }) => `${endOf(row.name)}\n${whole(row.value)}`,
+    formatter: (row: { name: string; value: number }) => `${pathEnd(row.name, 2, 0)}\n${whole(row.value)}`,
   };
   return {
     tooltip: {
@@ -202,11 +202,6 @@ function option(tree: TokenTree): EChartsCoreOption {
       },
     ],
   };
-}
-
-/** The end of a path, which tells more than its beginning where there is little room. */
-function endOf(name: string): string {
-  return /^\S*\/\S+$/.test(name) ? name.split("/").slice(-2).join("/") : name;
 }
 
 /** A colour of the style sheet, paler: leaves stand out from the group that they are in. */

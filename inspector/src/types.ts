@@ -470,6 +470,9 @@ export interface ItemFacts {
   timestamp: string;
   text: string;
   characters: number;
+  tool: string;
+  subject: string;
+  failed: boolean;
 }
 
 /** Some items of a branch, in order. */
@@ -706,10 +709,11 @@ export interface SessionFacts {
   error: string;
 }
 
-/** Some sessions. `total` and `next` are of those that match; `sources` and `projects` count all there are. */
+/** Some sessions. `total`, `files`, `next`: of those that match; `sources` and `projects` count all there are. */
 export interface SessionPage {
   sessions: SessionFacts[];
   total: number;
+  files: number;
   next: number | null;
   pending: number;
   sources: Record<string, number>;

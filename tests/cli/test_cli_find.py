@@ -153,5 +153,6 @@ def test_nothing_to_look_for_is_refused_and_nothing_found_is_told(find: Find) ->
     """In both languages."""
     assert find("find --errors").exit_code == 2
     assert find("find giraffe").stdout == "Nothing matches. Try other words.\n"
+    assert "try the words without" in find("find 'giraffe token'").stdout
     assert "没有匹配" in find("--lang", "zh", "find giraffe").stdout
     assert Folder("..").sessions() == []

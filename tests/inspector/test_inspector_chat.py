@@ -82,7 +82,8 @@ def test_tools_and_answers_are_shown_as_in_the_transcript(browser: Browser, tmp_
     with served(tmp_path, halting) as server, InspectedPage(browser, server) as page:
         shown = page.open("#/s/talk/chat")
         shown.set_viewport_size({"width": 1440, "height": 500})
-        expect(shown.get_by_text("file_reader, list_files, search_files, write_code, create, action")).to_be_visible()
+        expect(shown.get_by_text("file_reader, list_files, search_files, write_code, create (todo")).to_be_visible()
+        expect(shown.get_by_text("editor")).to_have_count(0)
         ask(shown, "Where does *web* listen?")
         exchanges = shown.locator(".messages .exchange")
         expect(exchanges.nth(0)).to_contain_text("listens on port 8080")
@@ -103,6 +104,13 @@ def test_tools_and_answers_are_shown_as_in_the_transcript(browser: Browser, tmp_
         assert page.violations() == []
         page.shoot("7-chat-tools")
     assert "verysecret" not in json.dumps(halting.asked)
+
+
+def test_a_model_that_may_edit_has_the_editor_among_its_apps(tmp_path: Path) -> None:
+    """The page names the apps, because `create` alone does not tell whether files may be changed."""
+    place = Place(str(tmp_path), str(tmp_path / "home"), Phrases("en"))
+    chat = PageChat(place, ChatOptions(allow_edit=True), dict(os.environ), ScriptedModel([]))
+    assert [tool for tool in chat.tools if "editor" in tool] == [tool for tool in chat.tools if "create" in tool] != []
 
 
 def test_an_answer_that_is_stopped_stays(browser: Browser, tmp_path: Path) -> None:

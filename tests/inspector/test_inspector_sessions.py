@@ -102,6 +102,30 @@ def test_a_log_that_has_grown_is_imported_again_when_it_is_opened(browser: Brows
         expect(shown.locator(".stat", has_text="Turns")).to_contain_text("4")
 
 
+def test_all_logs_that_are_listed_are_imported_at_once(browser: Browser, tmp_path: Path) -> None:
+    """One button imports those that match and stays at the list, which then has their figures and their sum."""
+    logs = [tmp_path / "first.jsonl", tmp_path / "second.jsonl", tmp_path / "third.jsonl"]
+    for number, log in enumerate(logs):
+        write_claude_log(log)
+        text = log.read_text(encoding="utf-8")
+        text = text.replace("111111111111", f"11111111111{number}").replace(
+            "/home/me/shop", f"/home/me/shop-{number > 1}"
+        )
+        log.write_text(text, encoding="utf-8")
+    with InspectorServer(tmp_path, offered=tuple(logs)) as server, InspectedPage(browser, server) as page:
+        shown = page.open()
+        expect(shown.get_by_text("Not imported yet: 3 logs")).to_be_visible()
+        assert page.violations() == []
+        shown.get_by_label("Project", exact=True).select_option("/home/me/shop-False")
+        expect(shown.get_by_text("Not imported yet: 2 logs")).to_be_visible()
+        shown.get_by_role("button", name="Import all").click()
+        expect(shown.get_by_text("Imported 2")).to_be_visible()
+        expect(shown.locator("details.glance")).to_contain_text("2 sessions")
+        expect(page.rows.filter(has_text="not imported")).to_have_count(0)
+        shown.get_by_label("Project", exact=True).select_option("")
+        expect(shown.get_by_text("Not imported yet: 1 log.")).to_be_visible()
+
+
 def test_files_are_imported_by_hand(changing: InspectedPage, tmp_path: Path) -> None:
     """A file that is chosen is sent, imported and opened; one that holds nothing says so."""
     shown = changing.open()

@@ -151,11 +151,13 @@ def test_items_are_filtered_by_the_server(browser: Browser, tmp_path: Path) -> N
     with InspectorServer(tmp_path) as server, InspectedPage(browser, server) as page:
         shown = page.open("#/s/timed/items?errors=true")
         expect(page.rows).to_have_count(1)
-        expect(page.rows.first).to_contain_text("done")
+        expect(page.rows.first).to_contain_text(re.compile(r"bash.*failed.*run 2 · done", re.DOTALL))
         assert all("errors=true" in path for path in page.asked(r"/items\?"))
         shown.get_by_label("Only errors").uncheck()
         shown.get_by_label("Kind").select_option("user")
         expect(page.rows).to_have_count(4)
+        shown.get_by_label("Kind").select_option("call")
+        expect(page.rows.first).to_contain_text(re.compile(r"read_file.*src/part_1\.py$", re.DOTALL))
 
 
 def test_the_payload_of_a_call_is_filtered(page: InspectedPage) -> None:

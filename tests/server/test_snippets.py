@@ -22,6 +22,7 @@ def shown(passages: str, query: str) -> tuple[str, list[str]]:
         (f"{FILLER}The order number is 47113.{FILLER}", "47113", ["47113"]),
         (f"cart {FILLER}the file src/Cart.py of order 9 {FILLER}", "order cart.py", ["Cart.py", "order"]),
         (f"{FILLER}We fixed the carts.{FILLER}", "fixing cart", ["fixed", "carts"]),
+        (f"{FILLER}The strategyName of two strategies.{FILLER}", "strategies", ["strateg", "strategies"]),
         (f"{FILLER}请检查订单的退款流程，谢谢。{FILLER}", "退款流程", ["退款流程"]),
         (f"{FILLER}流程已经更新{FILLER}", "退款流程", ["流程"]),
         (f"{FILLER}A [bracket] and a.b|c*{FILLER}", "[bracket] a.b|c*", ["bracket", "a.b"]),

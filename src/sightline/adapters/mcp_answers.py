@@ -124,7 +124,7 @@ def report_text(session_id: str, report: SessionReport) -> str:
         f"output {spent.output:,}",
     ]
     if spent.money is not None:
-        lines.append(f"cost {spent.money:,.2f} $")
+        lines.append(f"cost ${spent.money:,.2f}")
     kinds = [Share(say(f"kind {kind.name}"), kind.items, kind.tokens, kind.sent) for kind in report.kinds]
     lines += _shares("by kind", kinds, spent.input, str)
     for title, shares in (("by tool", report.tools), ("by file", report.files)):

@@ -66,7 +66,7 @@ def find(words: tuple[str, ...], limit: int, as_json: bool, **filters: Any) -> N
     for session in hits:
         _print(console(), here, session)
     if not hits:
-        print_text(console(), here.words("find nothing"))
+        print_text(console(), here.words("find no phrase" if wanted.phrases else "find nothing"))
     if unread:
         print_text(error_console(), here.words("find unread", count=unread), "yellow")
 

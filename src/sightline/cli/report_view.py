@@ -61,7 +61,7 @@ def _print_spent(out: Console, made: Report, locale: str) -> None:
         (say("output", locale), f"{spent.output:,}", ""),
         (say("cost", locale), f"{spent.cost:,.0f}", ""),
     ]
-    rows += [(say("money", locale), f"{spent.money:,.2f} $", "")] if spent.money is not None else []
+    rows += [(say("money", locale), f"${spent.money:,.2f}", "")] if spent.money is not None else []
     print_table(out, [Column("", 22), Column("", 16, right=True), Column("", 7, right=True)], rows)
     print_text(out, say("cost unit", locale), "dim")
     for note in notes(made, locale):

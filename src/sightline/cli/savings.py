@@ -101,8 +101,8 @@ def _print_sums(out: Console, here: Place, title: str, sums: Sequence[Sum]) -> N
         (
             _short(each.name) or words("savings unknown"), f"{each.sessions:,}", f"{each.calls:,}",
             f"{each.usage.input_tokens:,}", _share(each),
-            f"{each.cost:,.2f} $" if each.cost or not each.unpriced else "–",
-            f"{each.saved_money:,.2f} $" if each.saved.calls else "",
+            f"${each.cost:,.2f}" if each.cost or not each.unpriced else "–",
+            f"${each.saved_money:,.2f}" if each.saved.calls else "",
         )
         for each in sums
     ))  # fmt: skip
@@ -120,7 +120,7 @@ def _print_costly(out: Console, here: Place, session: CostlySession) -> None:
         ),
     ]
     why = " · ".join(filter(None, reasons)) or words("savings long", calls=session.calls)
-    print_text(out, f"{session.cost:>10,.2f} $  {first_words(session.title, _TITLE)}  ({session.id})")
+    print_text(out, f"{f'${session.cost:,.2f}':>12}  {first_words(session.title, _TITLE)}  ({session.id})")
     print_text(out, f"{'':14}{why}", "dim")
 
 

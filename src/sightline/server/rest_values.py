@@ -279,10 +279,11 @@ class PreviewChoice(BudgetChoice, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionPage(Struct, frozen=True):
-    """Some sessions. `total` and `next` are of those that match; `sources` and `projects` count all there are."""
+    """Some sessions. `total`, `files`, `next`: of those that match; `sources` and `projects` count all there are."""
 
     sessions: list[SessionFacts]
     total: int
+    files: int  # of these: files of which something was not imported
     next: int | None
     pending: int  # sessions that are still being counted; an event tells when they are
     sources: dict[str, int]
@@ -351,7 +352,7 @@ class SessionDetails(Struct, frozen=True):
     windows: int  # that are open
     damaged: int
     summary_running: bool
-    chat_tools: list[str]  # that act on this machine: the model of the chat gets them in this session
+    chat_tools: list[str]  # that act on this machine, for people: the model of the chat gets them in this session
 
 
 class Created(Struct, frozen=True):

@@ -36,7 +36,7 @@ class SessionList:
         end = query.start + len(page.rows)
         following = end if page.rows and end < page.total else None
         rows = list(map(self._with_state, page.rows))
-        return SessionPage(rows, page.total, following, page.pending, page.sources, page.projects)
+        return SessionPage(rows, page.total, page.files, following, page.pending, page.sources, page.projects)
 
     async def overview(self, project: str, since: str) -> Overview:
         """Return the sums over all sessions, or those of a project, written to on this day or later."""

@@ -46,7 +46,9 @@ def _words(query: str) -> Iterator[str]:
             yield word
             yield from (word[at : at + 2] for at in range(len(word) - 1))
         elif len(word) > 1:
-            yield rf"(?<!\w){re.escape(_ENDING.sub('', word))}\w{{0,3}}" if word.isalpha() else re.escape(word)
+            yield (
+                rf"(?<!\w){re.escape(_ENDING.sub('', word))}(?:\w{{0,3}}(?!\w))?" if word.isalpha() else re.escape(word)
+            )
 
 
 def _best(matches: list[re.Match[str]]) -> int:

@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from sightline.apps.window import AppWindow
 from sightline.compaction.loss import Loss
-from sightline.log import Journal
+from sightline.log import FAILED, Journal
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import ItemInfo
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
 from sightline.values.items import Call, Item, Kind, Lod, arguments, plain_text
 from sightline.view.row_filter import EVERY, RowFilter, wanted_rows
+from sightline.view.tool_calls import subject_at, tool_calls
 
 _BEGINNING = 400  # characters of an item's text in a list
 _MOST_TEXT = 8 << 20  # characters of full texts on one page: then the page ends before its limit
@@ -67,6 +68,9 @@ class ItemFacts(Struct, frozen=True):
     timestamp: str
     text: str
     characters: int
+    tool: str = ""  # of a call or a result
+    subject: str = ""  # the file, command or address that it is about
+    failed: bool = False
 
 
 class ItemPage(Struct, frozen=True):
@@ -122,7 +126,7 @@ def item_page(session: Session, start: int, limit: int, *, whole: bool = False, 
     facts: list[ItemFacts] = []
     size = 0
     for item in described:
-        facts.append(_facts(item, whole=whole))
+        facts.append(_facts(session, item, whole=whole))
         size += facts[-1].characters
         if whole and len(facts) > 1 and size > _MOST_TEXT:
             facts.pop()
@@ -137,23 +141,27 @@ def pinned_items(session: Session) -> list[ItemFacts]:
         journal = session.log
         marked = journal.timeline.marked(journal.path)
         rows = sorted(row for row, mark in marked.items() if mark.what == "pin")
-        return [_facts(item) for item in _described(session, rows)]
+        return [_facts(session, item) for item in _described(session, rows)]
 
 
 def item_details(session: Session, item_id: str) -> ItemDetails:
     """Return one item in full. Raises UnknownItem."""
     item, hides = session.items[item_id], session.summaries.covering(item_id)
     return ItemDetails(
-        item=_facts(DescribedItem(item, session.items.info(item_id)), whole=True),
+        item=_facts(session, DescribedItem(item, session.items.info(item_id)), whole=True),
         levels=level_texts(session, item_id),
         parts=[msgspec.to_builtins(part) for part in item.parts],
         compacted_by=hides.boundary if hides is not None else None,
     )
 
 
-def _facts(described: DescribedItem, *, whole: bool = False) -> ItemFacts:
+def _facts(session: Session, described: DescribedItem, *, whole: bool = False) -> ItemFacts:
     item, info = described
     text = _text(item)
+    with session._lock:
+        timeline, row = session.log.timeline, session.log.timeline.row(item.id)
+        assert row is not None
+        tool, subject = tool_calls(session, whole=False).name(row), subject_at(timeline, row)
     return ItemFacts(
         id=item.id,
         kind=item.kind.name.lower(),
@@ -167,6 +175,9 @@ def _facts(described: DescribedItem, *, whole: bool = False) -> ItemFacts:
         timestamp=item.when or item.timestamp,
         text=text if whole else text[:_BEGINNING],
         characters=len(text),
+        tool=tool,
+        subject=subject[:_BEGINNING],
+        failed=bool(timeline.state[row] & FAILED),
     )
 
 

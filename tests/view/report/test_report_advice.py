@@ -127,7 +127,7 @@ def test_a_forecast_says_that_it_is_one() -> None:
     ))  # fmt: skip
     [advice] = sightline(made, safe=1_000.0, thrifty=400.0)
     assert advice.is_forecast
-    assert told(advice).saving == "60% of the cost, 6.00 $ (forecast)"
+    assert told(advice).saving == "60% of the cost, $6.00 (forecast)"
     assert "`sightline wrap --economy thrifty -- claude`" in told(advice).action
     assert "`sightline replay FILE --economy thrifty`" in told(advice).action
     assert [each.is_forecast for each in made.advice] == [False]

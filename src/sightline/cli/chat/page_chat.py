@@ -32,7 +32,7 @@ class PageChat:
         self._apps = self._tools.apps(model.info)
         self.tools = [tool.name for tool in self._tools.of("any", here.words.language, model.info)]
         if self._apps:
-            self.tools += ["create", "action"]
+            self.tools += [f"create ({', '.join(app.name for app in self._apps)})", "action"]
 
     def agent(self, session: Session) -> Agent:
         """Return an agent for a question in a session."""

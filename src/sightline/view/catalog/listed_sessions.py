@@ -72,6 +72,7 @@ class Page(NamedTuple):
 
     rows: list[SessionFacts]
     total: int
+    files: int  # of those that match: files of which something was not imported
     pending: int
     sources: dict[str, int]  # how many there are of each, whether they match or not
     projects: dict[str, int]

@@ -110,6 +110,7 @@ class SessionCatalog:
             return Page(
                 [*map(self._facts, page)],
                 len(matching),
+                sum(row.facts.state != "session" for row in matching),
                 pending,
                 dict(sources.most_common()),
                 dict(projects.most_common()),

@@ -65,7 +65,7 @@ def _spent(report: Report, locale: str) -> Iterator[str]:
         ("written", _share(spent.written, spent.input)), ("fresh", _share(fresh(spent), spent.input)),
         ("output", f"{spent.output:,}"), ("cost", f"{spent.cost:,.0f}"),
     ]  # fmt: skip
-    facts += [("money", f"{spent.money:,.2f} $")] if spent.money is not None else []
+    facts += [("money", f"${spent.money:,.2f}")] if spent.money is not None else []
     yield "".join(f"<div><dt>{escape(say(key, locale))}</dt><dd>{value}</dd></div>\n" for key, value in facts)
     yield "</dl>\n" + "".join(_paragraph(note) for note in (say("cost unit", locale), *notes(report, locale)))
 
