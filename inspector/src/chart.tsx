@@ -20,8 +20,8 @@ export function Chart({ label, option, deps, class: name = "", onReady, onDrawn 
   useEffect(() => {
     let gone = false;
     void import("./echarts").then(({ init }) => {
-      if (gone) return;
-      const made = init(box.current!, null, { renderer: "canvas" });
+      if (gone || !box.current) return; // it may be off the page before the charts are loaded
+      const made = init(box.current, null, { renderer: "canvas" });
       chart.current = made;
       onReady?.(made);
       redraw();
