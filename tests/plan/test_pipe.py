@@ -235,7 +235,7 @@ def test_a_state_from_before_the_pipe_is_used() -> None:
         (["summary", "rounds", "sliding"], "rounds shortens files and comes before summary; move it to the beginning"),
         (["entities", "rounds"], "rounds shortens files and comes before entities"),
         (["rounds", "rounds"], "rounds is there twice"),
-        ([], "a pipe is a list of strategies"),
+        ([], "a pipe needs at least one strategy"),
         (["rounds", 3], "a pipe is a list of strategies"),
         (["rounds", "slidign"], "unknown strategy 'slidign'"),
     ],
@@ -301,7 +301,7 @@ def test_plugin_json_takes_a_list() -> None:
         (["rounds", 3], r"contextStrategy\[1\] is an object or the name of a strategy, not 3"),
         (["rounds", {"type": "plugin", "pluginId": "summary", "config": {"treshold": 2}}], "treshold"),
         (["summary", {"type": "plugin", "pluginId": "entities", "config": CONFIGS["entities"]}], "sends no dialogue"),
-        ([], "a pipe is a list"),
+        ([], "a pipe needs at least one strategy"),
     ):
         with pytest.raises(BadInput, match=reason):
             from_plugin({"id": "agent", "contextStrategy": wrong})
