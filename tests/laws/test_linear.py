@@ -34,7 +34,8 @@ SHAPES: dict[str, str] = {  # what is repeated
 SMALL, FACTOR, MOST = 16_000, 4, 6.0
 DENSE = {"lines": 64_000}  # of these it takes more characters until they do not fit
 NOISE = 0.02  # seconds: what is quicker says nothing
-LINES, SLOWEST = 5_000, 2.0  # of a text of a megabyte, and the seconds that it may take
+LINES = 5_000  # of a text of a megabyte
+PROSE = "The pump in the cellar was repaired in spring and has run since then without a fault, so we leave it as it is."
 
 
 def long_text(shape: str, size: int) -> str:
@@ -155,11 +156,14 @@ def test_time_grows_with_the_question() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_megabyte_takes_a_moment(shape: str, soak: bool) -> None:
+def test_a_megabyte_takes_as_long_as_any_other(shape: str, soak: bool) -> None:
+    """About as many seconds of CPU as prose of the same size, on whatever machine."""
     at = list(SHAPES).index(shape)
     text = "\n".join([long_text(shape, 200)] * LINES)
+    prose = "\n".join([PROSE] * (len(text) // len(PROSE)))
     for way in WAYS if soak else [list(WAYS)[at % 4]]:
-        assert any(cost(way, text) <= SLOWEST for _ in range(2)), f"{shape} as {way}"
+        usual = max(cost(way, prose), NOISE)
+        assert any(cost(way, text) <= MOST * usual for _ in range(2)), f"{shape} as {way}"
 
 
 def _line(kind: str, uuid: str, parent: str | None, content: object, **more: object) -> dict[str, object]:
