@@ -39,7 +39,6 @@ def test_a_file_in_the_way_is_named_with_what_to_do(
     assert "[Errno" not in done.stderr
 
 
-@pytest.mark.skipif(not FORBIDDEN.exists(), reason="such a folder is on Linux only")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize(("language", "said"), [("en", "no permission (Permission denied)"), ("zh", "没有权限")])
 def test_a_folder_without_permission_is_named_with_what_to_do(

@@ -8,21 +8,16 @@ from weakref import WeakKeyDictionary
 from sightline.log import Journal
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.view.branch_index import BranchIndex
 
 
-class Messages:
+class Messages(BranchIndex):
     """The rows of a branch's messages, and of the results of their calls. `update` adds what is new in the log."""
 
     def __init__(self, journal: Journal) -> None:
-        self.timeline, self.branch, self._path = journal.timeline, journal.branch, journal.path
+        super().__init__(journal)
         self.rows = array("i")
         self.results: dict[int, int] = {}  # by the row of the call
-        self._next_row = 0
-
-    def fits(self, journal: Journal) -> bool:
-        """Whether this is of the journal's branch as it is now, so that it can be updated."""
-        same = self.timeline is journal.timeline and self.branch == journal.branch
-        return same and self._next_row <= len(journal.timeline) and self._path.limits == journal.path.limits
 
     def update(self) -> None:
         """Add the messages that are new."""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from sightline.log import NONE, Compaction, Journal, Path, Timeline
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.view.branch_index import BranchIndex
 from sightline.view.cleared_results import Clearings
 from sightline.view.ledger import CallSums, Ledger, compactions_in_force
 
@@ -29,25 +30,19 @@ class ModelCall(NamedTuple):
     offset: int  # where in the log it was made
 
 
-class CallIndex:
+class CallIndex(BranchIndex):
     """The calls of one branch. `update` adds what is new in the log."""
 
     def __init__(self, journal: Journal) -> None:
-        self.timeline, self.branch = journal.timeline, journal.branch
-        self._journal, self._path = journal, journal.path
+        super().__init__(journal)
         self.calls: list[ModelCall] = []
         self.sums: list[CallSums] = []
-        self._next_row = self._next_receipt = 0
+        self._next_receipt = 0
         self.ledger = Ledger(journal)
         self.clearings = Clearings(journal, self.ledger)
         self.windows: dict[str, int] = {}  # of models, as `call_rows` found them among so many calls
         self.windows_at = 0
         self._forgotten: list[CallSums] = []  # sums of unanswered calls: their marks move to the next call
-
-    def fits(self, journal: Journal) -> bool:
-        """Whether this is of the journal's branch as it is now, so that it can be updated."""
-        same = self.timeline is journal.timeline and self.branch == journal.branch
-        return same and self._next_row <= len(journal.timeline) and self._path.limits == journal.path.limits
 
     def place(self, reply: int) -> int:
         """Return the place among the calls of the one that the answer in this row belongs to."""

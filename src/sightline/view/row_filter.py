@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from sightline.log import FAILED, Journal
 from sightline.session.session import Session
 from sightline.values.items import Kind
+from sightline.view.branch_index import BranchIndex
 from sightline.view.tool_calls import tool_calls
 
 _MOST_FILTERS = 8  # of a session whose rows are kept
@@ -45,22 +46,17 @@ def row_test(session: Session, wanted: RowFilter) -> Callable[[int], bool]:
     return fits
 
 
-class _Filtered:
+class _Filtered(BranchIndex):
     """The wanted rows of a branch. `update` looks at those that are new."""
 
     def __init__(self, journal: Journal, wanted: RowFilter) -> None:
-        self._journal, self._path, self._wanted = journal, journal.path, wanted
-        self._next_row = 0
+        super().__init__(journal)
+        self._wanted = wanted
         self.rows = array("i")
-
-    def fits(self, journal: Journal) -> bool:
-        """Whether this is of the journal's branch as it is now, so that it can be updated."""
-        same = self._journal.timeline is journal.timeline and self._path.limits == journal.path.limits
-        return same and self._next_row <= len(journal.timeline)
 
     def update(self, session: Session) -> None:
         """Add the wanted rows that are new."""
-        timeline, first = self._journal.timeline, self._next_row
+        timeline, first = self.timeline, self._next_row
         if first < len(timeline):
             fits = row_test(session, self._wanted)
             self.rows.extend(filter(fits, timeline.rows_on(self._path, range(first, len(timeline)))))
