@@ -30,6 +30,7 @@ from sightline.view.call_rows import call_at, call_rows
 from sightline.view.catalog.places import Place
 from sightline.view.document import SUFFIXES, TRANSCRIPTS
 from sightline.view.inspection import current_branch, item_counts
+from sightline.view.model_calls import read_more_calls
 
 _MEDIA = {
     LOG_FORMAT: "application/x-ndjson",
@@ -64,6 +65,8 @@ async def get_session(request: ApiRequest) -> SessionDetails:
     async with request.session() as session:
         facts = await request.server.listing.facts(request.path["id"])
         equipped = equipped_model(request.server, request.path["id"])
+        while await asyncio.to_thread(read_more_calls, session.session):
+            pass  # a view that is opened at the same time does not wait for all calls of a long session
 
         def read(session: Session) -> SessionDetails:
             _, total = call_rows(session, 0, 0)

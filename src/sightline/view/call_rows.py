@@ -62,12 +62,12 @@ def timeline_page(session: Session, start: int, limit: int, every: int, price_of
 def calls_answered(session: Session, rows: Sequence[int], price_of: PriceOf = known_price) -> dict[int, CallRow]:
     """Return the calls that are answered by some of these rows, which follow each other on the branch, by the row."""
     with session._lock:
-        index, timeline = call_index(session), session.log.timeline
-        replies = [row for row in rows if timeline.kind[row] == Kind.ASSISTANT]
+        replies = [row for row in rows if session.log.timeline.kind[row] == Kind.ASSISTANT]
         if not replies:
             return {}
+        index = call_index(session, replies[-1] + 1)
         start, end = index.place(replies[0]), index.place(replies[-1]) + 1
-        made, _ = _made_rows(session, start, end - start, price_of=price_of)
+        made = _Rows(session.log, index, price_of).between(start, end, 1)
         return {call.reply: each.row for call, each in zip(index.calls[start:end], made, strict=True)}
 
 
@@ -113,7 +113,8 @@ def usual_budget(session: Session, number: int | None = None) -> Budget:
     with session._lock:
         index = call_index(session)
         windows = _model_windows(session.log, index)
-        models = (model for model, _ in _answers(session.log, reversed(index.calls[:number][-_LOOKED_BACK:])))
+        calls = reversed(index.calls[:number][-_LOOKED_BACK:])
+        models = (model for model, _ in _answers(session.log, (call.reply for call in calls if call.reply != NONE)))
         window = next((windows[model] for model in models if model in windows), usual_window())
         return Budget(window, usual_output(window))
 
@@ -133,19 +134,18 @@ def chosen_budget(usual: Budget, window: int | None, output: int | None) -> Budg
 
 def _model_windows(journal: Journal, index: CallIndex) -> Mapping[str, int]:
     """Return the context window of each model of the branch. They are found once for all pages."""
-    if index.windows_at != len(index.calls):
-        calls = index.calls[-_LOOKED_BACK:]
-        journal.reader.prefetch(call.reply for call in calls if call.reply != NONE)
-        index.windows, index.windows_at = windows_of(_answers(journal, calls)), len(index.calls)
+    replies = index.last_replies(_LOOKED_BACK)
+    if replies and index.windows_at != replies[-1]:
+        journal.reader.prefetch(replies)
+        index.windows, index.windows_at = windows_of(_answers(journal, replies)), replies[-1]
     return index.windows
 
 
-def _answers(journal: Journal, calls: Iterable[ModelCall]) -> Iterable[tuple[str, int]]:
+def _answers(journal: Journal, replies: Iterable[int]) -> Iterable[tuple[str, int]]:
     """Yield the models that answered, and how many input tokens were reported of each call."""
-    for call in calls:
-        if call.reply != NONE:
-            model, usage = _answer(journal.reader.entry(call.reply), None)
-            yield model, usage.input_tokens if usage is not None else 0
+    for row in replies:
+        model, usage = _answer(journal.reader.entry(row), None)
+        yield model, usage.input_tokens if usage is not None else 0
 
 
 class _Rows:
@@ -157,6 +157,7 @@ class _Rows:
         self._composed: _Composed | None = None
         self._texts: dict[str, int] = {}  # digest of a window's text → its tokens
         self._branches = _branch_starts(journal)
+        self._limits = _model_windows(journal, index)
 
     def between(self, start: int, end: int, every: int) -> Iterable[_Made]:
         """Yield the rows of these calls, each `every`-th."""
@@ -182,9 +183,7 @@ class _Rows:
         total = sum(size for levels in tokens.values() for level, size in levels.items() if level != HIDDEN)
         timestamp = when or (entry.timestamp if entry is not None else "")
         model, usage = _answer(entry, note)
-        limit, limit_from = (
-            (note.limit, "budget") if note is not None else (_model_windows(journal, self._index).get(model), "model")
-        )
+        limit, limit_from = (note.limit, "budget") if note is not None else (self._limits.get(model), "model")
         cached = (
             self._cached(note, sums, tokens, total, before.row if before else None, timestamp) if usage is None else 0
         )

@@ -18,6 +18,7 @@ from sightline.view.cleared_results import Clearings
 from sightline.view.ledger import CallSums, Ledger, compactions_in_force
 
 _READ_AT_ONCE = 512  # replies
+_ROWS_AT_ONCE = 10_000  # after which others may have the session
 
 
 class ModelCall(NamedTuple):
@@ -40,8 +41,8 @@ class CallIndex(BranchIndex):
         self._next_receipt = 0
         self.ledger = Ledger(journal)
         self.clearings = Clearings(journal, self.ledger)
-        self.windows: dict[str, int] = {}  # of models, as `call_rows` found them among so many calls
-        self.windows_at = 0
+        self.windows: dict[str, int] = {}  # of models, as `call_rows` found them when this was the last answer
+        self.windows_at = NONE
         self._forgotten: list[CallSums] = []  # sums of unanswered calls: their marks move to the next call
 
     def place(self, reply: int) -> int:
@@ -51,14 +52,17 @@ class CallIndex(BranchIndex):
             at -= 1
         return at
 
-    def update(self) -> None:
-        """Add the calls that were made since."""
+    def update(self, end: int | None = None) -> None:
+        """Add the calls that were made since; with `end` only those whose answers stand before this row."""
+        timeline = self.timeline
+        end = len(timeline) if end is None else min(end, len(timeline))
+        if end < self._next_row:
+            return
         if self.calls and self.calls[-1].reply == NONE:  # its reply may have come
             self._forget_unanswered()
-        timeline, path = self.timeline, self._path
         receipts = self._receipts()
         at = 0
-        replies = list(_replies(timeline, path, self._next_row))
+        replies = list(_replies(timeline, self._path, self._next_row, end))
         for place, row in enumerate(replies):
             if not place % _READ_AT_ONCE:
                 self.clearings.read(replies[place : place + _READ_AT_ONCE])
@@ -69,12 +73,26 @@ class CallIndex(BranchIndex):
             for unanswered in mine[:-1]:
                 self._add(NONE, unanswered)
             self._add(row, mine[-1] if mine else NONE)
-        if replies:
-            self._next_row = replies[-1] + 1
+        self._next_row = end
         if at:
             self._next_receipt = receipts[at - 1] + 1
-        for unanswered in receipts[at:]:
-            self._add(NONE, unanswered)
+        if end == len(timeline):
+            for unanswered in receipts[at:]:
+                self._add(NONE, unanswered)
+
+    def read_more(self) -> bool:
+        """Add some of the calls that were made since. False: all are known."""
+        self.update(self._next_row + _ROWS_AT_ONCE)
+        return self._next_row < len(self.timeline)
+
+    def last_replies(self, most: int) -> list[int]:
+        """Return the last answers of the branch, in order, whether their calls were added or not."""
+        timeline, replies = self.timeline, list[int]()
+        kinds, straight, row = timeline.kind.tobytes(), len(timeline.branches) == 1, len(timeline)
+        while len(replies) < most and (row := kinds.rfind(Kind.ASSISTANT, 0, row)) >= 0:
+            if straight or self._path.holds(timeline.branch[row], row):
+                replies.append(row)
+        return replies[::-1]
 
     def _forget_unanswered(self) -> None:
         """Forget the calls at the end that have no reply. Their sums are found again."""
@@ -111,10 +129,10 @@ class CallIndex(BranchIndex):
         self.sums.append(sums)
 
 
-def _replies(timeline: Timeline, path: Path, first: int) -> Iterator[int]:
+def _replies(timeline: Timeline, path: Path, first: int, end: int) -> Iterator[int]:
     """Yield the rows of answers from this one on."""
-    kinds, straight, row = timeline.kind.tobytes(), len(timeline.branches) == 1, first - 1
-    while (row := kinds.find(Kind.ASSISTANT, row + 1)) >= 0:
+    kinds, straight, row = timeline.kind[first:end].tobytes(), len(timeline.branches) == 1, first - 1
+    while (row := kinds.find(Kind.ASSISTANT, row + 1 - first) + first) >= first:
         if straight or path.holds(timeline.branch[row], row):
             yield row
 
@@ -122,12 +140,26 @@ def _replies(timeline: Timeline, path: Path, first: int) -> Iterator[int]:
 _known: "WeakKeyDictionary[Session, CallIndex]" = WeakKeyDictionary()
 
 
-def call_index(session: Session) -> CallIndex:
-    """Return the calls of a session's branch as they are now. Hold the session's lock while you use it."""
+def call_index(session: Session, end: int | None = None) -> CallIndex:
+    """Return the calls of a session's branch as they are now; with `end` at least those answered before this row.
+
+    Hold the session's lock while you use it.
+    """
+    index = _index(session)
+    index.update(end)
+    return index
+
+
+def read_more_calls(session: Session) -> bool:
+    """Read some of the calls that nobody has read yet, so that others have the session between. False: all are."""
+    with session._lock:
+        return _index(session).read_more()
+
+
+def _index(session: Session) -> CallIndex:
     index = _known.get(session)
     if index is None or not index.fits(session.log):
         index = _known[session] = CallIndex(session.log)
-    index.update()
     return index
 
 
