@@ -110,12 +110,12 @@ def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     """Only a reply to the payload itself says how it was counted."""
     session.user("one " * 2_000)
     payload = session.compose(Budget(10_000))
-    receipt = session.receipt
-    assert receipt is not None
-    assert receipts.reported(session.log, receipt) is None
+    sent = receipts.last_sent(session.log)
+    assert sent is not None
+    assert receipts.reported(session.log, sent) is None
     usage = {"prompt_tokens": 3 * payload.tokens, "completion_tokens": 1}
     session.reply({"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage})
-    assert receipts.reported(session.log, receipt) == 3.0
+    assert receipts.reported(session.log, sent) == 3.0
 
 
 @pytest.mark.slow

@@ -4,14 +4,14 @@ Also what follows from them: how the model counts tokens (`Calibration`), and ho
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 from typing import NamedTuple
 
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
 from sightline.log.annotations import NO_TOOLS, RECEIPT_FORMAT, PlanNote, ReceiptNote, RenditionNote, ToolsNote
-from sightline.log.columns import Timeline
+from sightline.log.columns import NONE, UNBOUNDED, Path, Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
@@ -28,6 +28,8 @@ MIN_PAYLOAD = 2000  # tokens: in a smaller payload the provider's own overhead h
 MAX_FACTOR = 3.0  # a report above this many provider tokens for one of ours is about something else
 
 QUESTION = "sweep: question"  # the reason of a payload for one question
+_LOOKED_BACK = 100  # receipts, of branches that have nothing to do with this one
+_MOST_SAID = 0.25  # of what a sweep left: so much may have been said until then that a branch does not have
 _RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
 
 
@@ -137,14 +139,40 @@ def added_lods(plan: Plan, before: Plan | None) -> dict[str, int]:
     return {timeline.id(row): int(plan.lods[row]) for row in rows if row in plan.lods}
 
 
-def receipt_entries(journal: Journal) -> Iterator[tuple[Entry, int]]:
-    """Yield the receipts of the branch as entries with their place in the log, newest first."""
+class Sent(NamedTuple):
+    """A payload that was sent, by its receipt, and that the next one of a branch extends."""
+
+    note: ReceiptNote
+    time: int  # in milliseconds; 0: another program wrote its timestamp
+    offset: int  # of the receipt in the log
+    path: Path  # of the branch that it was sent on
+
+    def notes(self, journal: Journal) -> Iterator[ReceiptNote]:
+        """Yield this receipt and those before it, newest first."""
+        entries = receipt_entries(journal, self.path, self.offset)
+        return (journal.reader.note(entry, ReceiptNote) for entry, _ in entries)
+
+
+def receipt_entries(journal: Journal, path: Path | None = None, last: int = UNBOUNDED) -> Iterator[tuple[Entry, int]]:
+    """Yield the receipts of the branch as entries with their place in the log, newest first.
+
+    With another `path` those of its branch, with `last` from the one at this place on.
+    """
     timeline = journal.timeline
-    for index in range(len(timeline.receipt_offset) - 1, -1, -1):
-        rows = bisect_right(timeline.seq, timeline.receipt_seq[index])
-        if journal.path.holds(timeline.receipt_branch[index], rows - 1):
+    for index in range(bisect_right(timeline.receipt_offset, last) - 1, -1, -1):
+        if _is_on(timeline, path or journal.path, index):
             span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
             yield journal.reader.entry_at(span), span.offset
+
+
+def _is_on(timeline: Timeline, path: Path, receipt: int) -> bool:
+    """Whether a receipt is of this path: of a payload that had only what the path has."""
+    return path.holds(timeline.receipt_branch[receipt], _rows_of(timeline, receipt) - 1)
+
+
+def _rows_of(timeline: Timeline, receipt: int) -> int:
+    """Return how many rows of the log there were when a payload was sent."""
+    return bisect_right(timeline.seq, timeline.receipt_seq[receipt])
 
 
 def receipts(journal: Journal) -> Iterator[ReceiptNote]:
@@ -152,19 +180,55 @@ def receipts(journal: Journal) -> Iterator[ReceiptNote]:
     return (journal.reader.note(entry, ReceiptNote) for entry, _ in receipt_entries(journal))
 
 
-def last_receipt(journal: Journal) -> tuple[ReceiptNote | None, int, int]:
-    """Return the newest receipt of the branch, when it was written, in milliseconds, and its place in the log.
+def last_sent(journal: Journal) -> Sent | None:
+    """Return the newest payload that was sent on the branch; None before the first."""
+    return _sent(journal, journal.path)
 
-    None and zeros before the first.
+
+def sent_beside(journal: Journal) -> Sent | None:
+    """Return the newest payload, before the branch began, that had all that it begins with, and more after that.
+
+    The provider still knows how that payload begins. None if the branch has sent one itself, if it begins where one
+    ended or long before what was hidden was hidden, or if nothing was.
     """
-    entry, offset = next(receipt_entries(journal), (None, 0))
+    timeline, branch = journal.timeline, journal.timeline.branches[journal.branch]
+    since = bisect_left(timeline.receipt_offset, branch.offset)
+    if branch.at == NONE or journal.branch in timeline.receipt_branch[since:]:
+        return None
+    for index in range(since - 1, max(since - _LOOKED_BACK, 0) - 1, -1):
+        path = timeline.path(timeline.receipt_branch[index])
+        if _rows_of(timeline, index) > branch.at and path.holds(timeline.branch[branch.at], branch.at):
+            is_own = _is_on(timeline, journal.path, index)
+            sent = None if is_own else _sent(journal, path, timeline.receipt_offset[index])
+            return sent if sent is not None and _can_go_on(journal, sent) else None
+    return None
+
+
+def _can_go_on(journal: Journal, sent: Sent) -> bool:
+    """Whether what a payload decided holds on a branch that has only its beginning."""
+    if sent.note.question:
+        return False
+    made = (each for each in journal.timeline.compactions if each.offset < sent.offset and sent.path.knows(each))
+    if not all(map(journal.path.knows, made)):  # what it covers would be neither shown nor summarised
+        return False
+    swept = next((note for note in sent.notes(journal) if note.plan is not None), None)
+    if swept is None or swept.plan is None or not (swept.plan.lods or swept.plan.left_out):
+        return False
+    timeline = journal.timeline
+    since = range(timeline.branches[journal.branch].at + 1, bisect_right(timeline.seq, swept.seq))
+    said = (timeline.full[row] for row in timeline.rows_on(sent.path, since) if timeline.kind[row] != Kind.RECALL)
+    return sum(said) <= _MOST_SAID * swept.plan.base
+
+
+def _sent(journal: Journal, path: Path, last: int = UNBOUNDED) -> Sent | None:
+    entry, offset = next(receipt_entries(journal, path, last), (None, 0))
     if entry is None:
-        return None, 0, 0
-    note = journal.reader.note(entry, ReceiptNote)
+        return None
     try:
-        return note, milliseconds(entry.timestamp), offset
+        time = milliseconds(entry.timestamp)
     except ValueError:  # another program wrote this timestamp
-        return note, 0, offset
+        time = 0
+    return Sent(journal.reader.note(entry, ReceiptNote), time, offset, path)
 
 
 def last_budget(journal: Journal, last: ReceiptNote | None) -> Budget | None:
@@ -179,15 +243,18 @@ def allowed_tokens(receipt: ReceiptNote, profile: Profile) -> int:
 
 
 def as_sent(
-    journal: Journal, note: ReceiptNote, offset: int, windows: Mapping[str, str]
+    journal: Journal, note: ReceiptNote, offset: int, windows: Mapping[str, str], path: Path | None = None
 ) -> tuple[Settings, ComposeInputs]:
-    """Return the settings in force when the receipt at this place in the log was written, and its inputs."""
-    timeline = journal.timeline
-    settings = journal.reader.in_force(timeline.settings, journal.path, Settings, offset) or journal.settings
-    tools = journal.reader.in_force(timeline.tools, journal.path, ToolsNote, offset) or NO_TOOLS
+    """Return the settings in force when the receipt at this place in the log was written, and its inputs.
+
+    `path`: of the branch that it was written on, if that is another one. Windows are of one branch.
+    """
+    timeline, path = journal.timeline, path or journal.path
+    settings = journal.reader.in_force(timeline.settings, path, Settings, offset) or journal.settings
+    tools = journal.reader.in_force(timeline.tools, path, ToolsNote, offset) or NO_TOOLS
     rows = bisect_right(timeline.seq, note.seq)
     sent = ComposeInputs(
-        system=tuple(timeline.head_rows(journal.path, rows)),
+        system=tuple(timeline.head_rows(path, rows)),
         tools=tools.definitions,
         windows=windows,
         window_rows=window_rows(journal, windows, layout(settings.layout).windows, rows, offset),
@@ -197,11 +264,11 @@ def as_sent(
     return settings, sent
 
 
-def reported(journal: Journal, last: ReceiptNote) -> float | None:
+def reported(journal: Journal, sent: Sent) -> float | None:
     """Return how many tokens the provider counted for one of ours, if the reply to this payload reports usage."""
-    timeline = journal.timeline
+    timeline, last = journal.timeline, sent.note
     for row in range(bisect_right(timeline.seq, last.seq), len(timeline)):
-        if timeline.kind[row] == Kind.ASSISTANT and journal.path.holds(timeline.branch[row], row):
+        if timeline.kind[row] == Kind.ASSISTANT and sent.path.holds(timeline.branch[row], row):
             entry = journal.reader.entry(row)
             usage = entry.message.usage if entry.message and entry.receipt == last.number else None
             if usage is not None and last.tokens >= MIN_PAYLOAD:
@@ -225,8 +292,11 @@ def unchanged_at(timeline: Timeline, note: ReceiptNote) -> dict[int, Unchanged]:
     return {row: Unchanged(source, tokens) for row, source, tokens in listed if row is not None and source is not None}
 
 
-def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Plan | None:
-    """Rebuild the plan of the newest of these receipts: the last whole plan and what was added since."""
+def sent_plan(journal: Journal, view: View, notes: Iterable[ReceiptNote]) -> Plan:
+    """Rebuild the plan of the newest of these receipts: the last whole plan and what was added since.
+
+    Of one of another branch, that part which this one has.
+    """
     timeline = journal.timeline
     newest: ReceiptNote | None = None
     lods: dict[str, int] = {}
@@ -239,14 +309,15 @@ def sent_plan(journal: Journal, view: View, notes: Iterator[ReceiptNote]) -> Pla
             whole, swept_at = note.plan, note.seq
             break
         lods = note.lods | lods
-    if newest is None:
-        return None
+    assert newest is not None
     units = [  # without later summaries, because only sweeps add summaries
         unit
         for unit in shown_units(journal, whole, newest.seq)
         if timeline.unit_kind(unit) is not Kind.SUMMARY or timeline.seq[timeline.unit_row[unit]] <= swept_at
     ]
-    by_row = {row: Lod(lod) for id_, lod in (whole.lods | lods).items() if (row := timeline.row(id_)) is not None}
+    rows = ((timeline.row(item), lod) for item, lod in (whole.lods | lods).items())
+    by_row = {row: Lod(lod) for row, lod in rows if row is not None and journal.path.holds(timeline.branch[row], row)}
+    unchanged = {row: same for row, same in unchanged.items() if journal.path.holds(timeline.branch[row], row)}
     left_out = None
     if whole.left_out is not None:
         messages, tokens, first, last = whole.left_out

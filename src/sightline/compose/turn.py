@@ -47,23 +47,26 @@ class Composer:
         self.begin()
 
     def begin(self) -> None:
-        """Start at the end of the journal's branch, with what its last receipt says."""
+        """Start at the end of the journal's branch, with what its last receipt says, or one of a branch beside it."""
         journal, timeline, path = self.journal, self.journal.timeline, self.journal.path
+        sent = receipts.sent_beside(journal) or receipts.last_sent(journal)
         self.configure()
         self.payload: Payload | None = None  # the last one sent
-        self.receipt, self._sent_at, self._sent_offset = receipts.last_receipt(journal)
+        self._resumed = sent  # the one to restore, until it is
+        self.receipt = sent.note if sent is not None else None
+        self._sent_at, self._sent_offset = (sent.time, sent.offset) if sent is not None else (0, 0)
+        self._is_beside = sent is not None and sent.path != path  # of another branch: none of this one extends it yet
         self._receipt_count = len(timeline.receipt_seq)  # on all branches
         self.command = ""  # why the next call must be a sweep
         self._marks_key: tuple[int, int, int] = (-1, -1, -1)
         self._marks = inputs.Marks()
         self._question = timeline.last_user(path, len(timeline))  # the unit of the user's own last message
         self._searched = inputs.last_searched_question(timeline, path, self.receipt)
-        observed = receipts.reported(journal, self.receipt) if self.receipt else None
+        observed = receipts.reported(journal, sent) if sent is not None else None
         self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0, observed)
         self.budget = receipts.last_budget(journal, self.receipt)
         self._planned_rows = 0  # rows that the last plan knows
         self._body_ends: tuple[int, ...] = ()  # length of the body after the last sweep, and at the last call
-        self._restored = self.receipt is None
         self._sent_settings = self.journal.settings  # those in force for the last payload
 
     def configure(self) -> None:
@@ -98,7 +101,7 @@ class Composer:
         """Read what other writers appended, and restore the last payload after resuming. Raises OpenCalls."""
         self.journal.refresh()
         count = len(self.journal.timeline.receipt_seq)
-        if self._receipt_count != count and receipts.last_receipt(self.journal)[0] != self.receipt:
+        if self._receipt_count != count and self._was_sent_since():
             self.begin()  # another writer sent a payload, which the next one extends
         if self.journal.follow_settings():
             self.configure()
@@ -106,18 +109,21 @@ class Composer:
         if calls := self.journal.open_calls():
             raise OpenCalls([call.id for call in calls])
 
+    def _was_sent_since(self) -> bool:
+        """Whether the branch has a payload of another writer."""
+        last = receipts.last_sent(self.journal)
+        return last is not None and last.offset > self._sent_offset
+
     def _restore(self, budget: Budget) -> None:
         """Rebuild the last payload from the log after resuming, so that the next one extends it."""
-        if self._restored:
+        sent, self._resumed = self._resumed, None
+        if sent is None:
             return
-        self._restored = True
-        seen = self._view(budget, self._inputs({}, budget))
-        plan = receipts.sent_plan(self.journal, seen, receipts.receipts(self.journal))
-        if plan is None or self.receipt is None:
-            return
-        windows = dict.fromkeys(self.receipt.windows, "") | self.journal.blobs.read(self.receipt.windows)
-        settings, sent = receipts.as_sent(self.journal, self.receipt, self._sent_offset, windows)
-        self.payload = render(self.journal.reader, plan, layout(settings.layout), sent)
+        plan = receipts.sent_plan(self.journal, self._view(budget, self._inputs({}, budget)), sent.notes(self.journal))
+        shown = {} if self._is_beside else sent.note.windows
+        windows = dict.fromkeys(shown, "") | self.journal.blobs.read(shown)
+        settings, gathered = receipts.as_sent(self.journal, sent.note, sent.offset, windows, sent.path)
+        self.payload = render(self.journal.reader, plan, layout(settings.layout), gathered)
         self._planned_rows, self._body_ends, self._sent_settings = plan.rows, (len(self.payload.body),), settings
 
     # ------------------------------------------------------------------ step 2: gather inputs
@@ -364,7 +370,8 @@ class Composer:
         journal, plan = self.journal, payload.plan
         previous = self.payload.plan if self.payload else None
         notes = [(entries.RENDITION, few) for few in receipts.renditions_to_log(journal, plan, previous)]
-        whole = not (if_unchanged and plan.extends(previous))
+        extends = if_unchanged and plan.extends(previous)
+        whole = not extends or self._is_beside
         receipt = receipts.make_receipt(
             journal, payload, self.payload, self.receipt, self._calibration.factor.value, self._idle_seconds(), whole
         )
@@ -375,12 +382,13 @@ class Composer:
         journal.store.sync()
         self._receipt_count = len(journal.timeline.receipt_seq)
         self._sent_offset = journal.timeline.receipt_offset[-1]
-        if whole:
+        if not extends:
             self._calibration.adopt_observed(swept=True)
         end = len(payload.body)
-        self._body_ends = (end,) if whole else (*self._body_ends[:1], end)
+        self._body_ends = (*self._body_ends[:1], end) if extends else (end,)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
+        self._is_beside = False
         journal.reader.forget_large()
 
     def _asked_by_model(self, plan: Plan) -> dict[str, str]:

@@ -56,7 +56,6 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
     view = View(timeline, journal.path, journal.reader.profile, Budget(1), 1 << 62, 0, last, new, unchanged=same)
     lods = {row: Lod(lod) for item, lod in note.lods.items() if (row := timeline.row(item)) is not None}
     adds = note.plan is None and last is not None
-    plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, iter([note]))
-    assert plan is not None
+    plan = Plan.extended(view, lods, {}) if adds else receipts.sent_plan(journal, view, [note])
     plan.rows = rows
     return render(journal.reader, plan, layout(settings.layout), sent, before)

@@ -78,8 +78,7 @@ def _composed(journal: Journal, index: CallIndex, call: ModelCall) -> Payload:
     if windows.keys() != note.windows.keys():
         raise BadInput(f"call {call.number} cannot be made again: the text of a window that it showed is lost")
     settings, sent = as_sent(journal, note, call.offset, windows)
-    plan = sent_plan(journal, _view(journal, 0), iter(notes))
-    assert plan is not None  # there is a receipt
+    plan = sent_plan(journal, _view(journal, 0), notes)
     plan.fixed = max(note.tokens - plan.body, 0)
     return replace(render(journal.reader, plan, layout(settings.layout), sent), tokens=note.tokens)
 

@@ -402,7 +402,9 @@ class _Composed:
 
 def _sweeps(note: ReceiptNote) -> bool:
     """Whether a payload shows less than the one before, or at lower levels."""
-    return note.plan is not None and bool(note.reason or note.plan.lods or note.plan.left_out)
+    if note.plan is None or (note.number > 1 and not note.reason):  # whole because it is the first of its branch
+        return False
+    return bool(note.reason or note.plan.lods or note.plan.left_out)
 
 
 def _add(tokens: Tokens, kind: str, level: str, size: int) -> None:
