@@ -8,7 +8,7 @@ from sightline.errors import BadInput
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan.view import Budget
 from sightline.session.session import Session
-from sightline.values.items import FULL, Call, Kind, Lod
+from sightline.values.items import FULL, Call, Kind, Lod, Message
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.wire import langchain, registry
@@ -51,14 +51,18 @@ def fit(
     form = registry.wire(provider or wire.form_of(listed))
     profile = form.NAME if form.NAME in PROFILES else "openai"
     session = Session(MemoryStore("fit"), settings=Settings(profile=profile))
-    ids = session.extend(wire.read_messages(listed, form))
+    whole = wire.read_messages(listed, form)
+    ids = session.extend(whole)
     if tools:
         session.tools(tools, recall=False)
     payload = session.compose(Budget(window, output=output, trigger=_ROOM, target=_ROOM))
-    levels: dict[str, Lod] = {item.id: FULL for item in session.items if item.kind is Kind.SYSTEM}
+    kinds, id_of = session.log.timeline.kind, session.log.timeline.id
+    levels: dict[str, Lod] = {id_of(row): FULL for row, kind in enumerate(kinds) if kind == Kind.SYSTEM}
     levels |= {line.id: line.lod for line in payload.plan.lines()}
     shortened, left_out = dict[int, Any](), dict[int, Any]()
-    for at, items in enumerate(_items_of(listed, form, ids)):
+    is_each = form is registry.wire(wire.USUAL)  # in OpenAI chat each is one; elsewhere some are several, or join
+    read = [[message] for message in whole] if is_each else [wire.read_messages([each], form) for each in listed]
+    for at, items in enumerate(_items_of(listed, form, ids, read)):
         own = [levels.get(item) for item in items]
         if not any(lod is not None for lod in own):
             left_out[at] = listed[at]
@@ -68,12 +72,13 @@ def fit(
     return Fitted(listed if is_whole else payload.write(form)[form.LIST], payload.tokens, shortened, left_out)
 
 
-def _items_of(messages: Sequence[Any], form: Wire, ids: Sequence[str]) -> Iterator[list[str]]:
+def _items_of(
+    messages: Sequence[Any], form: Wire, ids: Sequence[str], read: Sequence[list[Message]]
+) -> Iterator[list[str]]:
     """Yield the items of each message. `ids`: of all that was read; calls are 12.1 and 12.2 of message 12.
 
-    In the form of responses one is read of several messages: what a model said, and each of its calls.
+    `read`: each message by itself. In the form of responses one is read of several: what a model said, and its calls.
     """
-    read = [wire.read_messages([message], form) for message in messages]
     joins, at, calls = len(ids) < sum(map(len, read)), -1, 0
     for number, own in enumerate(read):
         pair = messages[number - 1 : number + 1] if joins and number else []

@@ -4,7 +4,10 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from sightline.values.pattern import pattern
 from sightline.values.phrases import texts
+
+_NAMED = pattern(r"\[(#[\d.]+)(?:: |：| )")  # how a label begins: with the handle of its item
 
 
 def phrases(locale: str) -> Mapping[str, str]:
@@ -34,4 +37,4 @@ def without_handle(text: str, handle: str, *, only_how: bool = False) -> str:
         return text
     first, newline, rest = text.partition("\n")
     text = first.removesuffix(f" {handle}") + newline + rest
-    return re.sub(rf"\[{handle}(?:: |：| )", "[", text)
+    return _NAMED.sub(lambda label: "[" if label[1] == handle else label[0], text)

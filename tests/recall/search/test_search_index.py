@@ -106,6 +106,9 @@ class TestIncrement:
         ["cities of 1,200 people", "the city", "Ben: STRASSE 2024, at /src/cities.py", "getCity"],
         "Ben, when city 1200?",
     )
+    @example(
+        ["a partner of main.py", "Ben: on 3 May, day and night", "copies, SHOP-12"], "Ben's py on that day: copy shop"
+    )
     def test_with_only_the_wanted_terms_as_with_all(self, texts: list[str], query: str) -> None:
         """An index that takes in nothing but the terms of a query answers it as the whole one does."""
         wanted = looked_up(query)

@@ -1,7 +1,6 @@
 """Whether a question is about everything: it has nothing by which some rows could be told from the others."""
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from sightline.recall.overview.words import (
     names_nothing,
 )
 from sightline.recall.search.terms import CHUNK, CJK_RUN, terms
+from sightline.values.pattern import pattern
 
 STRETCHES = 8  # of the conversation
 ALL_OVER = 5  # a word in so many of them tells none from the others
@@ -30,9 +30,9 @@ OUTSTANDING = 0.3  # of the weight of a question, in one passage: where none has
 AS_GOOD = 0.7  # of the best passage's weight: one with so much is as good a match
 ANYWHERE = 4  # stretches with a passage as good as the best: then none of them stands out
 LONGEST = 200  # characters of a question for everything; who writes more tells something
-NAMES = re.compile(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
-EMPTY_CHINESE = re.compile(f"{CHINESE}|[都全行对]")
-CLAUSES = re.compile(r"[.!?,;:。！？，；：\n]+")
+NAMES = pattern(r"[A-Z]|.*[\d_@/\\]")  # a name or an identifier; what begins a sentence may be any word
+EMPTY_CHINESE = pattern(f"{CHINESE}|[都全行对]")
+CLAUSES = pattern(r"[.!?,;:。！？，；：\n]+")
 SENTENCE_ENDS = ".!?:\n"
 
 Places = Callable[[Sequence[str]], Mapping[str, list[int]]]

@@ -3,6 +3,7 @@
 import re
 
 from sightline.recall.search.terms import STOP_TERMS, terms
+from sightline.values.pattern import pattern
 
 # --- English: one form of each word -------------------------------------------------------------------------------
 
@@ -81,20 +82,20 @@ def _any(words: str) -> str:
 
 
 CHINESE = _any(f"{GRAMMAR_ZH} {POLITE_ZH}")
-ASKING_CHINESE = re.compile(
+ASKING_CHINESE = pattern(
     f"{_any(f'{GRAMMAR_ZH} {POLITE_ZH} {ALL_ZH} {SUMMING_ZH} {TALK_ZH}')}|{_any(SMALL_ZH)}|[{LEADING}{TRAILING}]"
 )
-MEANS_ALL = re.compile(
+MEANS_ALL = pattern(
     rf"(?<!\bat )(?<!\bafter )(?<!\bbe )(?<!\bis )(?<!'s )\b(?:{_any(ALL)})\b|{_any(ALL_ZH)}", re.IGNORECASE
 )
-SUMS_UP = re.compile(
+SUMS_UP = pattern(
     rf"\b(?:{_any(SUMMING)})|\b(?:so far|(?:up to|until|by) now|(?:have|did) (?:we|you))\b|{_any(SUMMING_ZH)}",
     re.IGNORECASE,
 )
-TALKS = re.compile(rf"\b(?:{_any(TALK)})|{_any(TALK_ZH)}", re.IGNORECASE)
+TALKS = pattern(rf"\b(?:{_any(TALK)})|{_any(TALK_ZH)}", re.IGNORECASE)
 # What asks for a report in any conversation: "fix all of it" and "did you check?" do not.
 PAST = r"(?:(?:'ve|'d| have| had) \w+| (?:\w+ed|got|did|made|said|chose|took|spoke|wrote))"
-REPORTS = re.compile(
+REPORTS = pattern(
     r"\b(?:recap|recapitulate|summary|summari[sz]e|overview|rundown|gist|sum(?: \w+)? up"
     r"|where (?:do )?(?:we|things) stand|what(?:'s| has| have) been"
     r"|(?:what|which)\b[^.!?]*\b(?:(?:have|did|had) we(?! got to| to\b)|so far|(?:up to|until|by) now)"
@@ -104,14 +105,14 @@ REPORTS = re.compile(
     r"|(?:前面|刚才|刚刚|之前|那些).*再.{0,3}(?:说|讲|念|列|复述|重复)",
     re.IGNORECASE,
 )
-TELLS = re.compile(
+TELLS = pattern(
     r"\b(?:tell|repeat|list|remind|recite|go (?:over|through)|(?:run|walk|take) \w+ through|give me|read\b.*\bback)\b"
     r"|\b(?:check|confirm|review)\b.*\bfrom the (?:beginning|start)\b"
     r"|(?<![你您我])(?:说|讲|聊|谈)(?!完)|告诉我|复述|重复|列|念|过一遍|写一下|写下来|发给?我",
     re.IGNORECASE,
 )
 # What says that all of it was told before. Without it, or a word of talking, "all of it" is what was spoken of last.
-LOOKS_BACK = re.compile(
+LOOKS_BACK = pattern(
     r"\b(?:again|back|repeat|remind|recite|once more|from the (?:beginning|start|top)|(?:run|walk|take) \w+ through"
     r"|go (?:over|through)(?!.*\b(?:it|them|this|that|these|those)\b))\b"
     r"|再|重新|从头|前面|刚才|刚刚|之前|到底|复述|重复|[说讲聊谈问选][好妥定过了]|^(?!.*[它这]).*一遍",

@@ -23,6 +23,7 @@ from sightline.recall.search.postings import RecentRows
 from sightline.recall.search.segments import NOTHING, Head, Mark, StoredSegments
 from sightline.recall.search.terms import (
     CUE,
+    DATED,
     INDEXED_CHARS,
     cues,
     exact_terms,
@@ -93,6 +94,7 @@ class SearchIndex:
         self._lock = threading.Lock()
         self.upto = 0  # all rows before this one have been given to `add`
         self.only, self._has_cues = only, only is None or any(term.startswith(CUE) for term in only)
+        self._has_dates = only is None or DATED in only
         self._recent = RecentRows(only)
         self._head = self._checked = NOTHING  # `_checked`: is known to be of this log
         self._failed = False
@@ -164,7 +166,8 @@ class SearchIndex:
             self._flush()
         if row >= self.upto:  # else it is known; the flush may have found it written by another process
             said, length = words(text_to_index(text))
-            self._recent.add(row, said + (cues(text[:INDEXED_CHARS]) if self._has_cues else []), length)
+            signs = cues(text[:INDEXED_CHARS], dated=self._has_dates) if self._has_cues else []
+            self._recent.add(row, said + signs, length)
             self.upto = row + 1
 
     def _look_up(self, wanted: Sequence[str]) -> list[SegmentPostings]:

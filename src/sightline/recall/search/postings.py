@@ -66,7 +66,7 @@ class RecentRows:
 
         Most of the time to make an index is spent here, so each step is one call for all words.
         """
-        counts = Counter(chain.from_iterable(map(self._words.__getitem__, words)))
+        counts = Counter(chain.from_iterable(filter(None, map(self._words.__getitem__, words))))
         self.lengths[row] = length
         first = row - self.base << ROW | min(31, int(2 * math.log2(max(length, 1))))
         postings = map(first.__add__, map(_COUNT_CLASSES.__getitem__, counts.values()))

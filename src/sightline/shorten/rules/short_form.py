@@ -16,7 +16,7 @@ LEAD = pattern(
     i~want~you~to you~(?:should|need~to|have~to)
     请 麻烦你? 顺便说一下 对了 另外 还有 请?记住 请?注意 从现在开始 以后
     """)
-    + r"(?:[,:，：]\s*|\s+|(?<=[一-鿿]))",
+    + r"(?:[,:，：]\s*|\s+|(?-i:(?<=[一-鿿])))",  # to fold the case of so many characters takes as long as all the rest
     re.IGNORECASE,
 )
 EMPTY = pattern(
