@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from conftest import LOG
 from inspected_page import InspectedPage
 from inspected_project import write_claude_log
 from inspector_server import InspectorServer
@@ -84,6 +86,17 @@ def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: Inspecte
     changing.option("Imported question 1").click()
     expect(shown).to_have_url(re.compile("imported/context"))
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+
+
+def test_an_address_can_name_the_log_that_is_opened(changing: InspectedPage) -> None:
+    """As `sightline inspect FILE` prints it. Who goes back from the session comes to the list and stays there."""
+    log = changing.server.folder / LOG
+    shown = changing.open(f"#/?log={quote(str(log))}")
+    expect(shown).to_have_url(re.compile("imported/context"))
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+    shown.go_back()
+    expect(changing.option("Imported question 1")).to_be_visible()
+    expect(shown).to_have_url(f"{changing.server.url}#/")
 
 
 def test_a_log_that_has_grown_is_imported_again_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:

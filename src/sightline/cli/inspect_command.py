@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 from msgspec.structs import replace
@@ -71,7 +72,7 @@ def inspect(
     """See in a browser what is in the context window, what fell out, why, what it cost, and how to get it back.
 
     Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
-    logs, or folders of logs, at other places. No key and no agent of ours is needed; with a model, the page can chat.
+    logs, or folders of logs, at other places; the page opens at the session of a single log. No key and no agent of ours is needed; with a model, the page can chat.
     At 127.0.0.1 its model may read the files of this project, in sessions of this project; four options change that.
 
     \b
@@ -93,16 +94,16 @@ def inspect(
     chosen = port if port is not None else _free_port(host)
     found_model = _find_model(here, model_name)
     model, no_model = (None, found_model) if isinstance(found_model, str) else (found_model, "")
-    opens = not no_browser and _has_browser()
+    opens, opened = not no_browser and _has_browser(), _place_of(files)
     listener, _ = make_listener(config, chosen, _equipped(here, host, model, ChatOptions(**tools)))
     if with_chat:
         with running(listener) as bound:
-            _announce(here, host, bound, token, opens, sign_in)
+            _announce(here, host, bound, token, opens, sign_in, opened)
             _chat(here, [f"--{name.replace('_', '-')}" for name, is_given in tools.items() if is_given])
         return
 
     def announce(bound: int) -> None:
-        _announce(here, host, bound, token, opens, sign_in)
+        _announce(here, host, bound, token, opens, sign_in, opened)
         if no_model:
             print_text(error_console(), no_model, "dim")
 
@@ -119,18 +120,28 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> C
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None) -> None:
+def _place_of(files: Sequence[Path]) -> str:
+    """Return the place in the page that shows the session of a file, if one file is named; else that of the list."""
+    return f"/?log={quote(str(files[0].resolve()))}" if len(files) == 1 and files[0].is_file() else ""
+
+
+def _announce(
+    here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None, opened: str = ""
+) -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
+
+    `opened` is the place in the page; empty: the list of sessions.
 
     Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
     can read its command line.
     """
     if not are_built():
         print_text(error_console(), here.words("inspect not built"), "yellow")
-    fragment = token.shown and f"token={token.shown}"
-    print_text(error_console(), here.words("inspect at", address=page_address(host, port, fragment)), "bold")
+    fragment = f"token={token.shown}" if token.shown else ""
+    print_text(error_console(), here.words("inspect at", address=page_address(host, port, fragment + opened)), "bold")
     if opens:
-        webbrowser.open(page_address(host, port, f"code={sign_in.make_code()}" if sign_in is not None else ""))
+        code = f"code={sign_in.make_code()}" if sign_in is not None else ""
+        webbrowser.open(page_address(host, port, code + opened))
 
 
 def _free_port(host: str) -> int:
