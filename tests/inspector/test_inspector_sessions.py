@@ -5,7 +5,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from conftest import LOG
 from inspected_page import InspectedPage
 from inspected_project import write_claude_log
 from inspector_server import InspectorServer
@@ -90,7 +89,7 @@ def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: Inspecte
 
 def test_an_address_can_name_the_log_that_is_opened(changing: InspectedPage) -> None:
     """As `sightline inspect FILE` prints it. Who goes back from the session comes to the list and stays there."""
-    log = changing.server.folder / LOG
+    log = changing.server.folder / "agent-log.jsonl"
     shown = changing.open(f"#/?log={quote(str(log))}")
     expect(shown).to_have_url(re.compile("imported/context"))
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")

@@ -90,8 +90,8 @@ def test_another_account_gets_no_token(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_exchanges_its_code(browser: Browser, project: Path) -> None:
-    """It shows the place in its address, which has no code any more. In another browser the same address is refused, and
-    the page says that it was used.
+    """It shows the place in its address, which has no code any more. In another browser the same address is refused,
+    and the page says that it was used.
     """
     sign_in = SignIn(TOKEN)
     with InspectorServer(project, sign_in=sign_in) as server:

@@ -72,8 +72,9 @@ def inspect(
     """See in a browser what is in the context window, what fell out, why, what it cost, and how to get it back.
 
     Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
-    logs, or folders of logs, at other places; the page opens at the session of a single log. No key and no agent of ours is needed; with a model, the page can chat.
-    At 127.0.0.1 its model may read the files of this project, in sessions of this project; four options change that.
+    logs, or folders of logs, at other places; if one log is named, the page opens its session. No key and no agent of
+    ours is needed; with a model, the page can chat. At 127.0.0.1 its model may read the files of this project, in
+    sessions of this project; four options change that.
 
     \b
     Examples:
