@@ -125,7 +125,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     """Everything about one session."""
 
     name: str
-    title: str = ""  # the beginning of the user's first question
+    title: str = ""  # as the list of sessions has it
     kind: str
     models: dict[str, int]  # calls of each
     unpriced: tuple[str, ...]  # models whose price is not known
