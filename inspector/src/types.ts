@@ -204,6 +204,7 @@ export interface CompactionLoss {
   numbers: number;
   errors: number;
   named: string[];
+  names: Record<string, string[]>;
   needed: number;
   needed_tokens: number;
 }

@@ -83,6 +83,7 @@ class FindQuery(PageQuery, frozen=True):
     """What to find, from which message on."""
 
     q: Annotated[str, Meta(max_length=1000, description="words that stand there so, in any case")] = ""
+    alone: Annotated[bool, Meta(description="only where they are no part of a longer name or number")] = False
 
 
 class ContextQuery(BranchQuery, frozen=True):
