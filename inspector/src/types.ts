@@ -236,13 +236,13 @@ export interface ContentLine {
   tokens: number;
   full_tokens: number;
   why: string;
+  tool: string;
+  subject: string;
   framed: number;
   block: number;
   cached: boolean;
   relative_cost: number;
   cost: number | null;
-  tool: string;
-  subject: string;
   text: string;
   characters: number;
 }
@@ -491,6 +491,8 @@ export interface Line {
   tokens: number;
   full_tokens: number;
   why: string;
+  tool: string;
+  subject: string;
 }
 
 /** The lines that were brought back. */

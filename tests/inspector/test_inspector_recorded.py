@@ -75,6 +75,9 @@ def test_what_an_agent_took_out_is_said_where_it_is_missing(browser: Browser, tm
         shown = page.open(f"#/s/{key}/call/{CLEARED}")
         expect(shown.locator(".mark-words")).to_contain_text("the oldest 3 results cannot have been there")
         expect(shown.locator(".overview")).to_contain_text("the agent took out old results")
+        shown = page.open(f"#/s/{key}/try/{CLEARED + 1}")
+        expect(shown.locator(".stat", has_text="Against what was sent")).to_contain_text("00%")
+        expect(shown.locator(".stat", has_text="Prompt prefix")).to_contain_text("as sent")
 
 
 @pytest.mark.slow
