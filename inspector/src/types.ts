@@ -675,6 +675,7 @@ export interface SessionDetails {
   damaged: number;
   summary_running: boolean;
   chat_tools: string[];
+  chat_recalls: boolean;
 }
 
 /** What a session is, in short; or a file that could become one. What is counted is counted on all branches. */

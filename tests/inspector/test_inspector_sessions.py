@@ -61,6 +61,10 @@ def test_all_sessions_are_summed_at_a_glance(page: InspectedPage) -> None:
         expect(table.get_by_role("row")).to_have_count(2)
     page.shoot("glance")
     assert page.violations() == []
+    shown.set_viewport_size({"width": 1440, "height": 320})
+    boxes = "(found) => found.map((box) => box.scrollHeight > box.clientHeight)"
+    assert shown.locator(".glance, .glance .scroll").evaluate_all(boxes) == [False] * 3  # the page scrolls instead
+    assert shown.locator("main").evaluate_all(boxes) == [True]
     glance.get_by_role("link", name=re.compile("Question 1")).click()
     expect(shown).to_have_url(re.compile("/s/work/context"))
 

@@ -197,7 +197,7 @@ def _equipped(here: Place, host: str, model: Model | None, options: ChatOptions)
     from sightline.server.rest_chat import EquippedModel
 
     chat = PageChat(here, options, os.environ, model)
-    return EquippedModel(model, chat.tools, chat.agent)
+    return EquippedModel(model, chat.tools, chat.agent, chat.recalls)
 
 
 def _chat(here: Place, tools: Sequence[str]) -> None:

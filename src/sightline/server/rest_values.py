@@ -354,6 +354,7 @@ class SessionDetails(Struct, frozen=True):
     damaged: int
     summary_running: bool
     chat_tools: list[str]  # that act on this machine, for people: the model of the chat gets them in this session
+    chat_recalls: bool  # it can bring back earlier parts of this session
 
 
 class Created(Struct, frozen=True):
