@@ -835,6 +835,8 @@ export interface TimeSums {
   user: number;
   calls: number;
   timed: number;
+  length: number;
+  rest: number;
 }
 
 /** Some calls of a branch, oldest first. */
