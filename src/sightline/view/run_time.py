@@ -208,7 +208,8 @@ class _Run:
         """What the steps add up to."""
         model, tools, user = (self._totals[kind] / 1000 for kind in (_MODEL, _TOOL, _USER))
         length = (self._last - self._first) / 1000
-        return TimeSums(model, tools, user, *self._counts, length, max(length - model - tools - user, 0.0))
+        calls, timed = self._counts
+        return TimeSums(model, tools, user, calls, timed, length, max(length - model - tools - user, 0.0))
 
     def places(self, session: Session, wanted: RowFilter, *, longest: bool) -> Sequence[int]:
         """Return the places of the wanted steps, in order or the longest first. Waits for the user are not sorted."""
