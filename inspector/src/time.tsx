@@ -74,7 +74,11 @@ function Sums({ sums }: { sums: TimeSums }) {
       label={say(`time ${name}`)}
       title={say(`time ${name} about`)}
       value={duration(sums[name])}
-      note={(name !== "model" && name !== "tools") || !work ? "" : say("share of work", { share: percent(sums[name] / work) })}
+      note={
+        (name !== "model" && name !== "tools") || !work
+          ? ""
+          : say("share of work", { share: percent(sums[name] / work) })
+      }
     />
   );
   return (

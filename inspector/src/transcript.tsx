@@ -259,7 +259,11 @@ function useFound(session: string, branch: string, words: string, alone: boolean
     const read = async () => {
       let [hits, start]: [TranscriptHit[], number | null] = [[], 0];
       while (start !== null) {
-        const path = below(session, `/transcript/find${query({ q: words, alone: alone || null, start, limit: 1000 })}`, branch);
+        const path = below(
+          session,
+          `/transcript/find${query({ q: words, alone: alone || null, start, limit: 1000 })}`,
+          branch,
+        );
         const answer: TranscriptHits = await get<TranscriptHits>(path, stop.signal);
         hits = hits.concat(answer.hits);
         start = answer.next;
