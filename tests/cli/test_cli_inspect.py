@@ -28,6 +28,7 @@ from sightline.errors import BadInput
 from sightline.inspector import pages
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import Token
+from sightline.server.config import Config
 from sightline.server.sign_in import SignIn
 from sightline.view.catalog.places import SAMPLES
 
@@ -126,6 +127,25 @@ def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with started(tmp_path, "inspect", "--no-browser", "--port", "0", str(tmp_path)) as (address, _):
         assert "?" not in address
         assert sessions_at(address)["sessions"] == listed["sessions"]
+
+
+def test_a_session_that_is_listed_is_opened_and_not_copied(tmp_path: Path) -> None:
+    """Its log was named. One of another project has its place in the address; a copy elsewhere is another log."""
+    home = tmp_path / "home"
+    opened = []
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+        with Session.new(tmp_path / name, root=home, session_id="s1") as session:
+            session.user("Hello")
+        file = Folder(tmp_path / name, home).file("s1").resolve()
+        config = Config(folder=tmp_path / "mine", root=home, everywhere=True, offered=(file,))
+        opened.append(inspect_command._place_of(config))
+    assert opened[0] == "/s/s1/context"
+    assert re.fullmatch(r"/s/s1%40\w{8}/context", opened[1])
+    copy = tmp_path / "s1.jsonl"
+    copy.write_bytes(file.read_bytes())
+    for offered, place in (((copy,), f"/?log={copy}"), ((copy, file), ""), ((tmp_path,), "")):
+        assert inspect_command._place_of(Config(folder=tmp_path, root=home, offered=offered)) == place
 
 
 @pytest.mark.slow

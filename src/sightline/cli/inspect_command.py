@@ -36,7 +36,7 @@ from sightline.server.access_token import Token, is_loopback
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.sign_in import SignIn
 from sightline.session.session import Session
-from sightline.view.catalog.places import SAMPLES
+from sightline.view.catalog.places import SAMPLES, Places
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
 
@@ -95,7 +95,7 @@ def inspect(
     chosen = port if port is not None else _free_port(host)
     found_model = _find_model(here, model_name)
     model, no_model = (None, found_model) if isinstance(found_model, str) else (found_model, "")
-    opens, opened = not no_browser and _has_browser(), _place_of(files)
+    opens, opened = not no_browser and _has_browser(), _place_of(config)
     listener, _ = make_listener(config, chosen, _equipped(here, host, model, ChatOptions(**tools)))
     if with_chat:
         with running(listener) as bound:
@@ -121,9 +121,18 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> C
     )  # fmt: skip
 
 
-def _place_of(files: Sequence[Path]) -> str:
-    """Return the place in the page that shows the session of a file, if one file is named; else that of the list."""
-    return f"/?log={quote(str(files[0].resolve()))}" if len(files) == 1 and files[0].is_file() else ""
+def _place_of(config: Config) -> str:
+    """Return the place in the page that shows the session of the file that was named; that of the list if not one was.
+
+    A log that is a listed session is opened as that session; any other is imported first.
+    """
+    if len(config.offered) != 1 or not config.offered[0].is_file():
+        return ""
+    [file] = config.offered
+    for known in Places(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere).all():
+        if isinstance(known.stores, Folder) and file == known.stores.path.resolve() / f"{file.stem}.jsonl":
+            return f"/s/{quote(known.full_id(file.stem), safe='')}/context"
+    return f"/?log={quote(str(file))}"
 
 
 def _announce(
