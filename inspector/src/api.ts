@@ -13,8 +13,9 @@ export class ApiError extends Error {
 }
 
 const KEPT = "sightline-token"; // for this tab only; never in a query, never in a cookie
-const CODE = /^#code=([\w-]+)$/; // of a page that the server has opened
-const IN_ADDRESS = /#token=([\w-]+)(\/.*)?$/; // as the server prints it; a place in the inspector may follow
+// As the server opens and prints them; a place in the inspector may follow.
+const CODE = /^#code=([\w-]+)(\/.*)?$/;
+const IN_ADDRESS = /#token=([\w-]+)(\/.*)?$/;
 
 let onTokenNeeded: () => void = () => undefined;
 
@@ -65,7 +66,7 @@ export function takeToken(): boolean {
 export async function takeCode(): Promise<boolean> {
   const found = CODE.exec(location.hash);
   if (!found) return false;
-  history.replaceState(null, "", `${location.pathname}#/`);
+  history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
   try {
     const { token } = await post<{ token: string }>("/inspector/sign-in", { code: found[1] });
     setToken(token);

@@ -10,6 +10,7 @@ import type { CompactionFacts, CompactionLoss, Compactions, Constraints, ItemFac
 import { ActionButton, Busy, Empty, Failure, Kind, Panel, Stat, Text, type JSX } from "./ui";
 
 const LOST = ["constraints", "paths", "identifiers", "numbers", "errors"] as const;
+const SENTENCES = new Set<string>(["constraints", "errors"]); // the others are found where they are no part of a longer name
 
 export function ChangesView({ session, branch }: Place) {
   const compactions = useLoad<Compactions>(below(session, "/compactions", branch));
@@ -203,7 +204,11 @@ function OneCompaction({ compaction, isChosen, measured, busy, session, branch }
         />
       </dl>
       <h4>{say("not visible")}</h4>
-      {!compaction.loss && !measured && busy ? <Busy /> : <Losses compaction={compaction} measured={measured} />}
+      {!compaction.loss && !measured && busy ? (
+        <Busy />
+      ) : (
+        <Losses compaction={compaction} measured={measured} session={session} branch={branch} />
+      )}
       <button class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? say("hide summary") : say("show summary")}
       </button>
@@ -212,13 +217,15 @@ function OneCompaction({ compaction, isChosen, measured, busy, session, branch }
   );
 }
 
-/** What a compaction hid: by the log, which names it, else as the report counts it. */
-function Losses({ compaction, measured }: Pick<OneProps, "compaction" | "measured">) {
+/** What a compaction hid: by the log, else as the report finds it. Each name leads to the message where it stood. */
+function Losses({ compaction, measured, session, branch }: Omit<OneProps, "isChosen" | "busy">) {
   const { loss } = compaction;
+  const place = (kind: (typeof LOST)[number], name: string) =>
+    linkTo(session, "transcript", compaction.first, { branch, find: name, alone: SENTENCES.has(kind) ? null : 1 });
   const losses = LOST.map((kind) => ({
     kind,
     count: loss ? (loss[kind]?.count ?? 0) : (measured?.[kind] ?? 0),
-    named: loss ? (loss[kind]?.named ?? []) : kind === "constraints" ? (measured?.named ?? []) : [],
+    named: (loss ? loss[kind]?.named : measured?.names?.[kind]) ?? [],
   })).filter((each) => each.count);
   const nothing = loss || measured ? say("nothing lost") : say("loss unknown");
   return (
@@ -232,8 +239,13 @@ function Losses({ compaction, measured }: Pick<OneProps, "compaction" | "measure
               </dt>
               <dd>
                 {named.map((name, index) => (
-                  <code key={index}>{oneLine(name, 160)}</code>
+                  <a key={index} href={place(kind, name)}>
+                    <code>{oneLine(name, 160)}</code>
+                  </a>
                 ))}
+                {count > named.length && named.length ? (
+                  <span class="muted">{say("and more", { count: whole(count - named.length) })}</span>
+                ) : null}
               </dd>
             </div>
           ))}

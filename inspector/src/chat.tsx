@@ -7,7 +7,7 @@ import { Message, Piece } from "./message";
 import { levelName, reasonText, say } from "./phrases";
 import { ReadingContext, useFolds, type Reading } from "./said";
 import { oneLine, percent, sentences, visible, whole } from "./text";
-import type { Context, Line, TranscriptPage } from "./types";
+import type { Context, Line, SessionDetails, TranscriptPage } from "./types";
 import { Busy, Empty, Failure, Kind, Level, Share, Text } from "./ui";
 
 const LAST = 60; // messages of the conversation that are shown: older ones are in the transcript
@@ -107,7 +107,7 @@ export default function ChatView({ session, branch, details, server }: Place) {
           <Entry busy={busy} model={server?.model?.name ?? ""} onAsk={ask} onStop={() => stop.current?.abort()} />
         </section>
         <section class="detail" aria-label={say("in window now")}>
-          <Live session={session} branch={branch} busy={busy} tools={details!.chat_tools} />
+          <Live session={session} branch={branch} busy={busy} details={details!} />
         </section>
       </div>
     </ReadingContext.Provider>
@@ -252,7 +252,15 @@ function Entry({
 }
 
 /** What the next call would hold, read anew at each event. */
-function Live({ session, branch, busy, tools }: { session: string; branch: string; busy: boolean; tools: string[] }) {
+interface LiveProps {
+  session: string;
+  branch: string;
+  busy: boolean;
+  details: SessionDetails;
+}
+
+function Live({ session, branch, busy, details: { chat_tools: tools, chat_recalls } }: LiveProps) {
+  const none = say(chat_recalls ? "no chat tools" : "no chat tools at all");
   const context = useLoad<Context>(below(session, "/context", branch));
   useEvents(
     session,
@@ -306,7 +314,7 @@ function Live({ session, branch, busy, tools }: { session: string; branch: strin
           ))}
       </ul>
       <h3>{say("chat tools")}</h3>
-      <p class="muted">{tools.length ? tools.map((tool) => oneLine(tool, 400)).join(", ") : say("no chat tools")}</p>
+      <p class="muted">{tools.length ? tools.map((tool) => oneLine(tool, 400)).join(", ") : none}</p>
     </div>
   );
 }

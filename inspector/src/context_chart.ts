@@ -12,7 +12,7 @@ const SYMBOLS = {
   sweep: "triangle",
   prefix: "triangle",
   compaction: "diamond",
-  cleared: "arrow",
+  cleared: "path://M0 0H12L6 10ZM3 1.7L6 6.7L9 1.7Z", // ▽: a triangle with a hole
   branch: "circle",
   error: "rect",
 } as const;
@@ -120,7 +120,7 @@ export function contextChart(calls: CallRow[], kinds: string[], zoom: Zoom): ECh
       value: [index, call.total + missing(call)],
       symbol: SYMBOLS[mark.kind],
       symbolOffset: [0, -10 - 11 * place],
-      symbolRotate: mark.kind === "sweep" || mark.kind === "cleared" ? 180 : 0,
+      symbolRotate: mark.kind === "sweep" ? 180 : 0,
       itemStyle: { color: colour(`mark-${mark.kind}`) },
     })),
   );

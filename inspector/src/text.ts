@@ -119,11 +119,15 @@ export function when(timestamp: string): string {
   return date.toLocaleString(language() === "zh" ? "zh-CN" : "sv-SE", { hour12: false });
 }
 
-/** 0.02 s, 3.2 s, 48 s, 2 min 5 s, 3 h 20 min */
+/** 0.02 s, 3.2 s, 48 s, 2 min 5 s, 3 min, 3 h 20 min, 4 h */
 export function duration(seconds: number): string {
   const digits = seconds < 0.005 || seconds >= 9.95 ? 0 : seconds < 0.095 ? 2 : 1;
   if (seconds < 59.5) return say("n seconds", { seconds: seconds.toFixed(digits) });
   const [whole_, minutes] = [Math.round(seconds), Math.round(seconds / 60)];
-  if (minutes < 60) return say("n minutes", { minutes: Math.floor(whole_ / 60), seconds: whole_ % 60 });
-  return say("n hours", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
+  if (minutes < 60) return twoUnits("minutes", Math.floor(whole_ / 60), "seconds", whole_ % 60);
+  return twoUnits("hours", Math.floor(minutes / 60), "minutes", minutes % 60);
+}
+
+function twoUnits(large: "minutes" | "hours", count: number, small: string, rest: number): string {
+  return rest ? say(`n ${large}`, { [large]: count, [small]: rest }) : say(`n whole ${large}`, { [large]: count });
 }

@@ -69,12 +69,16 @@ export function TimeView({ session, branch, details }: Place) {
 function Sums({ sums }: { sums: TimeSums }) {
   const work = sums.model + sums.tools;
   if (!sums.timed) return sums.calls ? <p class="note">{say("no times")}</p> : null;
-  const stat = (name: "model" | "tools" | "user") => (
+  const stat = (name: "model" | "tools" | "user" | "rest" | "length") => (
     <Stat
       label={say(`time ${name}`)}
       title={say(`time ${name} about`)}
       value={duration(sums[name])}
-      note={name === "user" || !work ? "" : say("share of work", { share: percent(sums[name] / work) })}
+      note={
+        (name !== "model" && name !== "tools") || !work
+          ? ""
+          : say("share of work", { share: percent(sums[name] / work) })
+      }
     />
   );
   return (
@@ -83,6 +87,8 @@ function Sums({ sums }: { sums: TimeSums }) {
         {stat("model")}
         {stat("tools")}
         {stat("user")}
+        {sums.rest >= 0.5 ? stat("rest") : null}
+        {stat("length")}
       </dl>
       {sums.timed < sums.calls ? (
         <p class="muted">{say("some times", { count: whole(sums.calls - sums.timed), total: whole(sums.calls) })}</p>

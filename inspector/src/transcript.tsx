@@ -30,10 +30,11 @@ export default function TranscriptView({ session, branch, details, item }: Place
     item ? below(session, `/transcript${query({ at: item, limit: 1 })}`, branch) : null,
   );
   const [typed, setTyped] = useOption("find");
+  const [alone, setAlone] = useOption("alone"); // only where it is no part of a longer name
   const [written, setWritten] = useOption("written");
   const asWritten = written !== "";
   const words = useSettled(typed.trim(), 250);
-  const found = useFound(session, branch, words);
+  const found = useFound(session, branch, words, alone !== "");
   const folds = useFolds();
   const [current, go, feed] = useCurrent(pages.row, (pages.total ?? 0) > 0);
   const [hit, setHit] = useState(-1);
@@ -101,7 +102,7 @@ export default function TranscriptView({ session, branch, details, item }: Place
               placeholder={say("find in messages")}
               aria-label={say("find in messages")}
               value={typed}
-              onInput={(event) => setTyped(event.currentTarget.value)}
+              onInput={(event) => (setTyped(event.currentTarget.value), setAlone(null))}
               onKeyDown={(event) => {
                 if (event.key === "Enter" && event.shiftKey) (event.preventDefault(), showHit(hit - 1));
                 if (event.key === "Escape") event.currentTarget.blur();
@@ -249,7 +250,7 @@ interface Found {
 const NOTHING: Found = { words: "", hits: [], share: 1 };
 
 /** Find words in all messages. The server answers in parts, so that the first hits are there at once. */
-function useFound(session: string, branch: string, words: string): Found {
+function useFound(session: string, branch: string, words: string, alone: boolean): Found {
   const [found, setFound] = useState<Found>(NOTHING);
   useEffect(() => {
     setFound({ ...NOTHING, words, share: words ? 0 : 1 });
@@ -258,7 +259,11 @@ function useFound(session: string, branch: string, words: string): Found {
     const read = async () => {
       let [hits, start]: [TranscriptHit[], number | null] = [[], 0];
       while (start !== null) {
-        const path = below(session, `/transcript/find${query({ q: words, start, limit: 1000 })}`, branch);
+        const path = below(
+          session,
+          `/transcript/find${query({ q: words, alone: alone || null, start, limit: 1000 })}`,
+          branch,
+        );
         const answer: TranscriptHits = await get<TranscriptHits>(path, stop.signal);
         hits = hits.concat(answer.hits);
         start = answer.next;
@@ -267,7 +272,7 @@ function useFound(session: string, branch: string, words: string): Found {
     };
     read().catch((error) => stop.signal.aborted || setFound({ ...NOTHING, words, error: asApiError(error) }));
     return () => stop.abort();
-  }, [session, branch, words]);
+  }, [session, branch, words, alone]);
   return found;
 }
 

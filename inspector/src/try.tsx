@@ -35,6 +35,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   );
   const sent = row.data?.calls[0];
   const usual = sent?.limit ?? 128_000;
+  const isOurs = call ? sent?.composed !== false : true; // another program's call was composed by no strategy
   const from = (call ? sent?.limit_from === "budget" : details!.facts.composed) ? "as it was" : "of the model";
   const most = Math.max(1_000_000, usual * 2);
   const [wanted, setWindow] = useOption("window");
@@ -43,6 +44,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
   const [strategy, setStrategy] = useOption("strategy");
   const own = [details!.settings.strategy ?? "focus"].flat().join(" → "); // a pipe has several
   const focused = (strategy || own) === "focus"; // only this one has an economy
+  const isSame = call > 0 && !window && !strategy && !(economy && focused);
   const asked = useMemo(
     () => ({
       ...(call ? { call } : {}),
@@ -96,7 +98,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
             value={strategy}
             values={["", ...(server?.strategies ?? [])]}
             onChange={setStrategy}
-            name={(each) => each || `${say("as it was")} (${own})`}
+            name={(each) => each || (isOurs ? `${say("as it was")} (${own})` : isSame ? say("as it was") : own)}
           />
           <Choice
             label={say("economy")}
@@ -113,6 +115,7 @@ function Try({ session, branch, details, server, number, total }: Place & { numb
           <Result
             context={preview.data}
             sent={call ? sent : undefined}
+            isSame={isSame}
             busy={preview.busy || settled !== asked || preview.error !== undefined}
           />
         ) : null}
@@ -147,7 +150,14 @@ function fromStep(step: number, most: number): number {
   return Math.max(LEAST, Math.round(exact / unit) * unit);
 }
 
-function Result({ context, sent, busy }: { context: Context; sent?: CallRow; busy: boolean }) {
+interface ResultProps {
+  context: Context;
+  sent?: CallRow;
+  isSame: boolean; // nothing else is tried: this is the call as it was sent
+  busy: boolean;
+}
+
+function Result({ context, sent, isSame, busy }: ResultProps) {
   const would = useMemo(() => byLevel(context), [context]);
   const rows: [string, Tokens][] = [
     ...(sent ? [[say("as sent"), sent.tokens] as [string, Tokens]] : []),
@@ -183,8 +193,8 @@ function Result({ context, sent, busy }: { context: Context; sent?: CallRow; bus
         />
         <Stat
           label={say("prefix")}
-          value={context.reason ? say("changes") : say("stays")}
-          note={reasonText(context.reason)}
+          value={isSame ? say("as sent") : context.reason ? say("changes") : say("stays")}
+          note={isSame ? say("nothing changed") : reasonText(context.reason)}
         />
       </dl>
       <Chart
@@ -283,7 +293,9 @@ function Levels({ context, session, branch }: { context: Context; session: strin
                 <a class="id" href={linkTo(session, "items", line.id, { branch })}>
                   #{line.id}
                 </a>
+                {line.tool ? <code class="cut">{oneLine(line.tool, 40)}</code> : null}
                 <Level level={line.level} />
+                <span class="cut">{oneLine(line.subject ?? "", 100)}</span>
                 <span class="cut muted">{oneLine(reasonText(line.why), 100)}</span>
               </span>
               <span class="number">

@@ -204,6 +204,7 @@ export interface CompactionLoss {
   numbers: number;
   errors: number;
   named: string[];
+  names: Record<string, string[]>;
   needed: number;
   needed_tokens: number;
 }
@@ -235,13 +236,13 @@ export interface ContentLine {
   tokens: number;
   full_tokens: number;
   why: string;
+  tool: string;
+  subject: string;
   framed: number;
   block: number;
   cached: boolean;
   relative_cost: number;
   cost: number | null;
-  tool: string;
-  subject: string;
   text: string;
   characters: number;
 }
@@ -490,6 +491,8 @@ export interface Line {
   tokens: number;
   full_tokens: number;
   why: string;
+  tool: string;
+  subject: string;
 }
 
 /** The lines that were brought back. */
@@ -672,6 +675,7 @@ export interface SessionDetails {
   damaged: number;
   summary_running: boolean;
   chat_tools: string[];
+  chat_recalls: boolean;
 }
 
 /** What a session is, in short; or a file that could become one. What is counted is counted on all branches. */
@@ -831,6 +835,8 @@ export interface TimeSums {
   user: number;
   calls: number;
   timed: number;
+  length: number;
+  rest: number;
 }
 
 /** Some calls of a branch, oldest first. */

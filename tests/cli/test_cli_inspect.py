@@ -28,6 +28,7 @@ from sightline.errors import BadInput
 from sightline.inspector import pages
 from sightline.log.stores.session_folder import Folder
 from sightline.server.access_token import Token
+from sightline.server.config import Config
 from sightline.server.sign_in import SignIn
 from sightline.view.catalog.places import SAMPLES
 
@@ -52,7 +53,7 @@ def started(folder: Path, *command: str) -> Iterator[tuple[str, str]]:
 
 def sessions_at(address: str) -> Any:
     """The list of sessions, as the page asks for it that was opened at this address."""
-    page, _, token = address.partition("#token=")
+    page, _, token = address.partition("/?log=")[0].partition("#token=")
     shows = {"x-sightline-token": token}
     answer = httpx2.get(page.replace("inspector/", "api/sessions"), headers=shows, trust_env=False)
     assert answer.status_code == 200, answer.text
@@ -111,7 +112,7 @@ def test_a_price_that_is_given_is_that_of_every_call(tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log at any place is in the list, to be imported when it is opened."""
+    """A log at any place is in the list, and the address opens it. That of a folder opens the list."""
     for name in ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "nobody"))
     log = tmp_path / "mine.jsonl"
@@ -121,7 +122,30 @@ def test_a_named_file_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     log.write_text(json.dumps(entry) + "\n", encoding="utf-8")
     with started(tmp_path, "inspect", "--no-browser", "--port", "0", str(log)) as (address, _):
         listed = sessions_at(address)
+        assert address.endswith(f"/?log={quote(str(log))}")
     assert [(row["title"], row["state"]) for row in listed["sessions"]] == [("My own question", "file")]
+    with started(tmp_path, "inspect", "--no-browser", "--port", "0", str(tmp_path)) as (address, _):
+        assert "?" not in address
+        assert sessions_at(address)["sessions"] == listed["sessions"]
+
+
+def test_a_session_that_is_listed_is_opened_and_not_copied(tmp_path: Path) -> None:
+    """Its log was named. One of another project has its place in the address; a copy elsewhere is another log."""
+    home = tmp_path / "home"
+    opened = []
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+        with Session.new(tmp_path / name, root=home, session_id="s1") as session:
+            session.user("Hello")
+        file = Folder(tmp_path / name, home).file("s1").resolve()
+        config = Config(folder=tmp_path / "mine", root=home, everywhere=True, offered=(file,))
+        opened.append(inspect_command._place_of(config))
+    assert opened[0] == "/s/s1/context"
+    assert re.fullmatch(r"/s/s1%40\w{8}/context", opened[1])
+    copy = tmp_path / "s1.jsonl"
+    copy.write_bytes(file.read_bytes())
+    for offered, place in (((copy,), f"/?log={copy}"), ((copy, file), ""), ((tmp_path,), "")):
+        assert inspect_command._place_of(Config(folder=tmp_path, root=home, offered=offered)) == place
 
 
 @pytest.mark.slow
@@ -156,15 +180,15 @@ def test_a_browser_gets_a_code_and_the_terminal_the_token(
     tokens = (Token("", "made-now", is_new=True), Token("", "chosen"), Token("hash"))
     for token, host in zip(tokens, ("::1", "127.0.0.1", "127.0.0.1"), strict=True):
         sign_in = SignIn(token.text)
-        inspect_command._announce(here, host, 99, token, True, sign_in if token.text else None)
-        address, _, code = opened[-1].partition("#code=")
+        inspect_command._announce(here, host, 99, token, True, sign_in if token.text else None, "/?log=a%20b")
+        address, _, code = opened[-1].removesuffix("/?log=a%20b").partition("#code=")
         assert sign_in.exchange(code) == token.text
     assert [each.partition("code=")[0] for each in opened] == [
-        "http://[::1]:99/inspector/#", "http://127.0.0.1:99/inspector/#", "http://127.0.0.1:99/inspector/",
+        "http://[::1]:99/inspector/#", "http://127.0.0.1:99/inspector/#", "http://127.0.0.1:99/inspector/#/?log=a%20b",
     ]  # fmt: skip
     assert "made-now" not in str(opened) + address
     printed = "".join(capsys.readouterr().err.split())  # lines are as wide as the terminal
-    assert "http://[::1]:99/inspector/#token=made-now" in printed
+    assert "http://[::1]:99/inspector/#token=made-now/?log=a%20b" in printed
     assert "chosen" not in printed
 
 

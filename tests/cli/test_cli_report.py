@@ -40,6 +40,7 @@ def test_a_folder_is_reported_on(run: Run, logs: Path) -> None:
     assert "input tokens 61,500" in told
     assert "No price is known here for claude-x" in told
     assert "/w/shop.py 2 1 0" in told
+    assert "s1 fix it" in told
     assert "everything is sent" in told
     assert "economy = safe nothing would have changed" in told
     assert "Sightline would not have made these sessions cheaper" in told

@@ -67,3 +67,32 @@ def test_without_sessions_it_says_how_to_begin(tmp_path: Path, monkeypatch: pyte
     assert told.exit_code == 0
     assert "sightline wrap" in told.stdout
     assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_logs_that_are_no_sessions_are_told_with_what_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each command that has only sessions to show. When the logs are imported, none of them says it."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "SIGHTLINE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    logs, project = tmp_path / ".claude" / "projects" / "my shop", tmp_path / "shop"
+    logs.mkdir(parents=True)
+    project.mkdir()
+    for number in range(2):
+        entry = {"type": "user", "uuid": "u1", "parentUuid": None, "sessionId": f"s{number}", "cwd": str(project)}
+        message = {"role": "user", "content": "Why is the basket empty?"}
+        entry |= {"timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.1", "message": message}
+        (logs / f"s{number}.jsonl").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+
+    def told(*words: str, at: Path = project) -> str:
+        result = CliRunner().invoke(app, ["--project", str(at), *words])
+        return " ".join((result.stdout + result.stderr).split())
+
+    command = f"sightline import '{logs}'"
+    for words in (("savings",), ("context",), ("sessions",)):
+        assert f"no sessions yet: 2. `{command}`" in told(*words), words
+        assert command not in told(*words, at=tmp_path), words  # of another project
+    told("import", str(logs))
+    for words in (("savings",), ("context",), ("sessions",)):
+        assert command not in told(*words), words

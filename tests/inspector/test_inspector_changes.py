@@ -68,6 +68,8 @@ def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
     shown = page.open("#/s/work/try/9")
     before = page.server.calls("work")
     shortened = shown.locator(".stat", has_text="Shortened").locator("b")
+    prefix = shown.locator(".stat", has_text="Prompt prefix")
+    expect(prefix).to_contain_text("nothing else is chosen")
     slider = shown.get_by_role("slider")
     with shown.expect_response("**/preview"):
         slider.fill("120")
@@ -77,6 +79,9 @@ def test_the_same_call_at_another_budget(page: InspectedPage) -> None:
         slider.fill("38")
     expect(shown.locator(".slider")).to_contain_text("3,700")
     expect(shortened).not_to_have_text("0")
+    expect(prefix).not_to_contain_text("as sent")
+    expect(shown.locator(".change-row", has_text="Tool result").first).to_contain_text("read_file")
+    expect(shown.locator(".change-row", has_text="Tool result").first).to_contain_text("src/part_")
     page.shoot("5-what-if")
     with shown.expect_response("**/preview") as strategy:
         shown.get_by_label("Strategy").select_option("sliding")

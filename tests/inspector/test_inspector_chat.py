@@ -52,7 +52,7 @@ class Halting(ScriptedModel):
             yield each
 
 
-def served(folder: Path, model: ScriptedModel, **settings: Any) -> InspectorServer:
+def served(folder: Path, model: ScriptedModel, options: ChatOptions | None = None, **settings: Any) -> InspectorServer:
     """A server of a folder with a file, a key and a session, whose model gets the tools that `inspect` gives it."""
     (folder / "README.md").write_text("The web server listens on port 8080.\n")
     (folder / ".env").write_text("KEY=verysecret\n")
@@ -60,8 +60,9 @@ def served(folder: Path, model: ScriptedModel, **settings: Any) -> InspectorServ
         session.user("Hello")
         session.assistant("Hello. What is it about?")
     place = Place(str(folder), str(folder / "home"), Phrases("en"))
-    chat = PageChat(place, ChatOptions(), dict(os.environ), model)
-    return InspectorServer(folder, model=EquippedModel(model, chat.tools, chat.agent), **settings)
+    chat = PageChat(place, options or ChatOptions(), dict(os.environ), model)
+    equipped = EquippedModel(model, chat.tools, chat.agent, chat.recalls)
+    return InspectorServer(folder, model=equipped, **settings)
 
 
 def ask(shown: Any, question: str) -> None:
@@ -170,6 +171,17 @@ def test_a_session_of_another_project_gets_no_files(browser: Browser, tmp_path: 
         ask(shown, "Hello?")
         expect(shown.get_by_text("Hello.", exact=True)).to_be_visible()
     assert {tool["function"]["name"] for tool in model.asked[0]["tools"]} == {"expand", "recall", "look"}
+
+
+def test_without_tools_the_page_promises_none(browser: Browser, tmp_path: Path) -> None:
+    """As `inspect --no-tools`: the model is asked in plain text, so it cannot bring anything back either."""
+    model = ScriptedModel(["Hello."])
+    with served(tmp_path, model, ChatOptions(no_tools=True)) as server, InspectedPage(browser, server) as page:
+        shown = page.open("#/s/talk/chat")
+        expect(shown.get_by_text("it cannot bring back earlier parts of this session")).to_be_visible()
+        ask(shown, "Hello?")
+        expect(shown.get_by_text("Hello.", exact=True)).to_be_visible()
+    assert not model.asked[0].get("tools")
 
 
 @pytest.mark.parametrize(("form", "name"), [("jsonl", "talk.jsonl"), ("markdown", "talk.md"), ("html", "talk.html")])

@@ -75,16 +75,25 @@ def test_what_an_agent_took_out_is_said_where_it_is_missing(browser: Browser, tm
         shown = page.open(f"#/s/{key}/call/{CLEARED}")
         expect(shown.locator(".mark-words")).to_contain_text("the oldest 3 results cannot have been there")
         expect(shown.locator(".overview")).to_contain_text("the agent took out old results")
+        shown = page.open(f"#/s/{key}/try/{CLEARED + 1}")
+        expect(shown.locator(".stat", has_text="Against what was sent")).to_contain_text("00%")
+        expect(shown.locator(".stat", has_text="Prompt prefix")).to_contain_text("as sent")
 
 
 @pytest.mark.slow
-def test_what_a_compaction_of_another_program_hid_is_counted(browser: Browser, tmp_path: Path) -> None:
-    """It is counted as the report does it, with how many later answers used it."""
+def test_what_a_compaction_of_another_program_hid_is_named(browser: Browser, tmp_path: Path) -> None:
+    """It is counted and named as the report finds it, with how many later answers used it. A name leads to the message
+    where it stood by itself, not as a part of a longer one.
+    """
     [conversation] = conversations(Source("recorded.jsonl", data=recorded()))
     key = import_into(Folder(tmp_path, tmp_path / "home"), conversation).session
     with InspectorServer(tmp_path, tmp_path / "home") as server, InspectedPage(browser, server) as page:
         shown = page.open(f"#/s/{key}/changes")
         lost = shown.locator(".losses")
         expect(lost).to_contain_text("port 8123")
+        expect(lost).to_contain_text("step_1_0")
         expect(shown.locator(".compaction")).to_contain_text("1 later answer used what was hidden")
         expect(shown.locator(".compaction")).not_to_contain_text("Not measured")
+        lost.get_by_role("link", name="104", exact=True).click()
+        expect(shown.get_by_role("status")).to_contain_text("Message 1 of 5")  # step_3_104 is another name
+        expect(shown.locator(".feed-row", has=shown.locator("mark")).first).to_contain_text("part_1.py")

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from inspected_page import InspectedPage
@@ -60,6 +61,10 @@ def test_all_sessions_are_summed_at_a_glance(page: InspectedPage) -> None:
         expect(table.get_by_role("row")).to_have_count(2)
     page.shoot("glance")
     assert page.violations() == []
+    shown.set_viewport_size({"width": 1440, "height": 320})
+    boxes = "(found) => found.map((box) => box.scrollHeight > box.clientHeight)"
+    assert shown.locator(".glance, .glance .scroll").evaluate_all(boxes) == [False] * 3  # the page scrolls instead
+    assert shown.locator("main").evaluate_all(boxes) == [True]
     glance.get_by_role("link", name=re.compile("Question 1")).click()
     expect(shown).to_have_url(re.compile("/s/work/context"))
 
@@ -84,6 +89,17 @@ def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: Inspecte
     changing.option("Imported question 1").click()
     expect(shown).to_have_url(re.compile("imported/context"))
     expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+
+
+def test_an_address_can_name_the_log_that_is_opened(changing: InspectedPage) -> None:
+    """As `sightline inspect FILE` prints it. Who goes back from the session comes to the list and stays there."""
+    log = changing.server.folder / "agent-log.jsonl"
+    shown = changing.open(f"#/?log={quote(str(log))}")
+    expect(shown).to_have_url(re.compile("imported/context"))
+    expect(shown.get_by_role("heading", level=1)).to_contain_text("Imported question 1")
+    shown.go_back()
+    expect(changing.option("Imported question 1")).to_be_visible()
+    expect(shown).to_have_url(f"{changing.server.url}#/")
 
 
 def test_a_log_that_has_grown_is_imported_again_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:

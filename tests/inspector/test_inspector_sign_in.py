@@ -90,16 +90,16 @@ def test_another_account_gets_no_token(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_exchanges_its_code(browser: Browser, project: Path) -> None:
-    """It shows the sessions, and its address has no code any more. In another browser the same address is refused, and
-    the page says that it was used.
+    """It shows the place in its address, which has no code any more. In another browser the same address is refused,
+    and the page says that it was used.
     """
     sign_in = SignIn(TOKEN)
     with InspectorServer(project, sign_in=sign_in) as server:
-        address = f"{server.url}#code={sign_in.make_code()}"
+        address = f"{server.url}#code={sign_in.make_code()}/?q=port"
         with InspectedPage(browser, server) as page:
             page.page.goto(address)
             expect(page.rows.first).to_be_visible()
-            assert page.page.url == f"{server.url}#/"
+            assert page.page.url == f"{server.url}#/?q=port"
             assert not page.asked(TOKEN)
             page.page.reload()
             expect(page.rows.first).to_be_visible()

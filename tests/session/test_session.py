@@ -367,8 +367,10 @@ def test_expanding_by_word_brings_back_the_lines_that_match(session: Session) ->
     item = session.user("\n".join(f"line {n}" + (" needle" if n == 50 else "") for n in range(100)))
     assert session.items.expand(item, grep="NEEDLE").splitlines()[1:] == ["51: line 50 needle"]
     assert spoken(session.compose(ROOM))[-1][1].splitlines()[-1] == "line 50 needle"
+    assert session.items.expand(item, grep="^LINE 7").splitlines()[1] == "8: line 7"
     count = len(session.items)
-    session.items.expand(item, grep="nothing like it")
+    for nothing in ("nothing like it", "^needle", "line 1|line 2"):
+        assert f"no line contains {nothing};" in session.items.expand(item, grep=nothing)
     assert len(session.items) == count
 
 

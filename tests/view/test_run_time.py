@@ -69,6 +69,19 @@ def test_tool_calls_at_the_same_time_count_once(session: Session) -> None:
     """The agent waited for the longest of them."""
     sums = read(session).sums
     assert (sums.model, sums.tools, sums.user, sums.calls, sums.timed) == (9.0, 8.0, 60.0, 5, 5)
+    assert (sums.length, sums.rest) == (77.0, 0.0)
+
+
+def test_what_is_in_no_sum_is_the_rest_of_the_run(session: Session, clock: Ticking) -> None:
+    """Such as a note that a program wrote, and that nobody asked for. The sums add up to the whole run."""
+    read(session)
+    clock.wait(20)
+    session.note("The task in the background has ended.")
+    clock.wait(4)
+    session.reply("So it has.")
+    sums = read(session).sums
+    assert (sums.length, sums.rest) == (101.0, 20.0)
+    assert sums.model + sums.tools + sums.user + sums.rest == sums.length
 
 
 def test_an_answer_took_as_long_as_its_transcript_says(session: Session, clock: Ticking) -> None:

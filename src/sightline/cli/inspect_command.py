@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 from msgspec.structs import replace
@@ -35,7 +36,7 @@ from sightline.server.access_token import Token, is_loopback
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.sign_in import SignIn
 from sightline.session.session import Session
-from sightline.view.catalog.places import SAMPLES
+from sightline.view.catalog.places import SAMPLES, Places
 from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
 
@@ -71,8 +72,9 @@ def inspect(
     """See in a browser what is in the context window, what fell out, why, what it cost, and how to get it back.
 
     Shown are the sessions of all projects, and those of Claude Code and Codex that are found on this machine. FILES are
-    logs, or folders of logs, at other places. No key and no agent of ours is needed; with a model, the page can chat.
-    At 127.0.0.1 its model may read the files of this project, in sessions of this project; four options change that.
+    logs, or folders of logs, at other places; if one log is named, the page opens its session. No key and no agent of
+    ours is needed; with a model, the page can chat. At 127.0.0.1 its model may read the files of this project, in
+    sessions of this project; four options change that.
 
     \b
     Examples:
@@ -93,16 +95,16 @@ def inspect(
     chosen = port if port is not None else _free_port(host)
     found_model = _find_model(here, model_name)
     model, no_model = (None, found_model) if isinstance(found_model, str) else (found_model, "")
-    opens = not no_browser and _has_browser()
+    opens, opened = not no_browser and _has_browser(), _place_of(config)
     listener, _ = make_listener(config, chosen, _equipped(here, host, model, ChatOptions(**tools)))
     if with_chat:
         with running(listener) as bound:
-            _announce(here, host, bound, token, opens, sign_in)
+            _announce(here, host, bound, token, opens, sign_in, opened)
             _chat(here, [f"--{name.replace('_', '-')}" for name, is_given in tools.items() if is_given])
         return
 
     def announce(bound: int) -> None:
-        _announce(here, host, bound, token, opens, sign_in)
+        _announce(here, host, bound, token, opens, sign_in, opened)
         if no_model:
             print_text(error_console(), no_model, "dim")
 
@@ -119,18 +121,37 @@ def _config(here: Place, host: str, files: Sequence[Path], token_hash: str) -> C
     )  # fmt: skip
 
 
-def _announce(here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None) -> None:
+def _place_of(config: Config) -> str:
+    """Return the place in the page that shows the session of the file that was named; that of the list if not one was.
+
+    A log that is a listed session is opened as that session; any other is imported first.
+    """
+    if len(config.offered) != 1 or not config.offered[0].is_file():
+        return ""
+    [file] = config.offered
+    for known in Places(config.folder, root=config.root, stores=config.stores, everywhere=config.everywhere).all():
+        if isinstance(known.stores, Folder) and file == known.stores.path.resolve() / f"{file.stem}.jsonl":
+            return f"/s/{quote(known.full_id(file.stem), safe='')}/context"
+    return f"/?log={quote(str(file))}"
+
+
+def _announce(
+    here: Place, host: str, port: int, token: Token, opens: bool, sign_in: SignIn | None, opened: str = ""
+) -> None:
     """Print the address, with the token unless the user has chosen it, and open it if there is a browser.
+
+    `opened` is the place in the page; empty: the list of sessions.
 
     Pages that are not built are told before it. The browser is told a code instead of the token, because other accounts
     can read its command line.
     """
     if not are_built():
         print_text(error_console(), here.words("inspect not built"), "yellow")
-    fragment = token.shown and f"token={token.shown}"
-    print_text(error_console(), here.words("inspect at", address=page_address(host, port, fragment)), "bold")
+    fragment = f"token={token.shown}" if token.shown else ""
+    print_text(error_console(), here.words("inspect at", address=page_address(host, port, fragment + opened)), "bold")
     if opens:
-        webbrowser.open(page_address(host, port, f"code={sign_in.make_code()}" if sign_in is not None else ""))
+        code = f"code={sign_in.make_code()}" if sign_in is not None else ""
+        webbrowser.open(page_address(host, port, code + opened))
 
 
 def _free_port(host: str) -> int:
@@ -185,7 +206,7 @@ def _equipped(here: Place, host: str, model: Model | None, options: ChatOptions)
     from sightline.server.rest_chat import EquippedModel
 
     chat = PageChat(here, options, os.environ, model)
-    return EquippedModel(model, chat.tools, chat.agent)
+    return EquippedModel(model, chat.tools, chat.agent, chat.recalls)
 
 
 def _chat(here: Place, tools: Sequence[str]) -> None:

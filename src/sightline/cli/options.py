@@ -148,7 +148,9 @@ class Place(NamedTuple):
             raise BadInput(
                 self.words("no such session", given=prefix, listing=list_command("" if self.store else self.project))
             )
-        raise BadInput(self.words("project without sessions"))
+        from sightline.cli.agent_logs import logs_of_project  # the list of sessions, which few commands need
+
+        raise BadInput("\n".join(filter(None, (self.words("project without sessions"), logs_of_project(self)))))
 
     def matching(self, prefix: str) -> list[str]:
         """Return the id that `prefix` is, else those that begin with it."""

@@ -8,10 +8,11 @@ from rich.text import Text
 from sightline.cli.render import Column, bar, console, print_stderr, print_table, print_text, printable
 from sightline.cli.report_files import refused_lines
 from sightline.view.report.phrases import say, told
-from sightline.view.report.tables import Table, forecast_notes, fresh, introduction, notes, sections
+from sightline.view.report.tables import Table, forecast_notes, fresh, introduction, notes, sections, short_id
 from sightline.view.report.values import Report
 
 _ROWS = 8  # of each table
+_ID = 12  # columns of a short id
 
 
 def print_report(made: Report, locale: str, *, is_named: bool) -> None:
@@ -74,11 +75,14 @@ def _print_table(out: Console, table: Table, locale: str) -> None:
         Column(say(heading.key, locale), heading.width, right=heading.kind == "number", spare=heading.spare)
         for heading in headings
     ]
+    if table.titles:
+        columns[:1] = [Column(columns[0].title, _ID), Column(say("title of session", locale))]
     rows: list[list[str | Text]] = []
     for at, (name, *cells) in enumerate(table.rows[:_ROWS]):
         numbers = (cell for cell, heading in zip(cells, table.columns[1:], strict=False) if not heading.on_page)
         shown_name = _end(printable(name), out) if headings[0].kind == "path" else name
-        rows.append([shown_name, *numbers])
+        names = [short_id(name), table.titles[at]] if table.titles else [shown_name]
+        rows.append([*map(printable, names), *numbers])
         if headings[-1].kind == "bar":
             drawn = bar(table.bars[at], headings[-1].width, plain=out.options.ascii_only)
             rows[-1].append(Text(drawn, style="green"))

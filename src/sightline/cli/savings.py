@@ -8,6 +8,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from sightline.cli.agent_logs import not_imported
 from sightline.cli.options import META, Place, place, with_json
 from sightline.cli.render import Column, console, error_console, print_json, print_table, print_text, progress
 from sightline.values.screen_text import first_words
@@ -31,7 +32,7 @@ def savings(days: int | None, as_json: bool) -> None:
     The saving is a forecast, of the calls whose prompts Sightline composed: what they cost, compared with sending
     everything that was said, never more than the model's window holds. Both are forecast by the same rules, and where
     the log does not say what stayed in the provider's cache, against Sightline. Logs of other agents that were never
-    imported are not among the sessions: `sightline report` reads those.
+    imported are not among the sessions: their number is said at the end, and `sightline report` reads them.
 
     \b
     Examples:
@@ -51,6 +52,8 @@ def savings(days: int | None, as_json: bool) -> None:
         print_json(msgspec.to_builtins(facts))
         return
     _print(console(), here, facts)
+    if logs := not_imported(here, catalog, project):
+        print_text(console(), logs, "yellow")
 
 
 def _count(here: Place, catalog: SessionCatalog) -> None:

@@ -89,6 +89,10 @@ def print_sessions(here: Place, every: bool, as_json: bool = False) -> None:
     out, words = console(), here.words
     if not ids:
         out.print(words("no sessions", folder=here.described(here.stores)), soft_wrap=True)
+        from sightline.cli.agent_logs import logs_of_project  # the list of all sessions, which is rarely needed
+
+        if logs := logs_of_project(here):
+            out.print(logs, soft_wrap=True)
         if _are_elsewhere(here):
             out.print(words("sessions elsewhere"), soft_wrap=True)
         return

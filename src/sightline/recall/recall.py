@@ -393,8 +393,7 @@ class Recall:
         numbered = list(enumerate(text_lines, start=1))
         total = len(numbered)
         if grep is not None:
-            needle = grep.casefold()
-            numbered = [(number, f"{number}: {line}") for number, line in numbered if needle in line.casefold()]
+            numbered = [(number, f"{number}: {line}") for number, line in _containing(grep.casefold(), numbered)]
         numbered = [pair for pair in numbered if pair[0] >= start][:lines]
         if not (page_lines := numbered if fits else self._lines_that_fit(numbered, room.page - _LABEL_TOKENS)):
             key = "no such line" if grep is None else "no match"
@@ -431,6 +430,14 @@ def reduced(plan: Plan) -> Callable[[int], bool]:
         return row < rows and not is_full
 
     return is_reduced
+
+
+def _containing(needle: str, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the lines that contain a text, in small letters. If none does, ^ before it is the beginning of a line."""
+    found = [(number, line) for number, line in lines if needle in line.casefold()]
+    if found or not needle.startswith("^"):
+        return found
+    return [(number, line) for number, line in lines if line.casefold().startswith(needle[1:])]
 
 
 def _only_asks(text: str) -> bool:

@@ -36,8 +36,9 @@ from sightline.view.call_details import call_details, call_difference, session_w
 from sightline.view.call_payloads import Anew, call_payload, session_before
 from sightline.view.call_rows import call_at, call_page, chosen_budget, timeline_page, usual_budget
 from sightline.view.call_values import CallDetails, CallDifference, CallPage, TimelinePage
-from sightline.view.context_facts import Context, context_facts
+from sightline.view.context_facts import Context, context_facts, without_results
 from sightline.view.inspection import CompactionFacts, compaction_facts, compactions
+from sightline.view.model_calls import call_index
 from sightline.view.report.phrases import told
 from sightline.view.report.values import Advice, SessionReport
 from sightline.view.run_time import TimePage, time_page
@@ -94,24 +95,25 @@ async def preview_call(request: ApiRequest) -> Context:
     choice: PreviewChoice = request.body
 
     def read(session: Session) -> Context:
-        if choice == PreviewChoice(call=choice.call) and (sent := _as_it_was(session, choice.call)) is not None:
-            return sent
+        if choice == PreviewChoice(call=choice.call):
+            return _as_it_was(session, choice.call)
         with _tried(request, session, choice) as (tried, usual):
-            return context_facts(tried, chosen_budget(usual, choice.window, choice.output))
+            budget = chosen_budget(usual, choice.window, choice.output)
+            return context_facts(tried, budget, whole=session)
 
     return await request.read(read)
 
 
-def _as_it_was(session: Session, number: int | None) -> Context | None:
-    """Return what the next payload holds, or what an earlier one held; None if that was not composed."""
+def _as_it_was(session: Session, number: int | None) -> Context:
+    """Return what the next payload holds, or what an earlier one held: if it was not composed, as the log has it."""
     if number is None:
         return context_facts(session, _usual_budget(session))
     payload = call_payload(session, number)
-    with session_before(session, number) as (_, budget):
-        if budget is None:
-            return None
-    payload.plan.limit = call_at(session, number)[1].limit  # a payload that is made again has none
-    return context_facts(session, budget, payload=payload)
+    with session_before(session, number) as (_, own):
+        budget = own or usual_budget(session, number)
+    payload.plan.limit = call_at(session, number)[1].limit or budget.window  # a payload that is made again has none
+    context = context_facts(session, budget, payload=payload)
+    return without_results(session, context, call_index(session).clearings.rows_at(number))
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class EquippedModel(NamedTuple):
     model: Model
     tools: Sequence[str]  # their names, for people
     agent: Callable[[Session], Agent]  # asks the model in a session; reads files, so call it in a thread
+    recalls: bool = True  # it can bring back earlier parts of the session, too
 
 
 _STREAM = "text/event-stream"
@@ -106,6 +107,12 @@ def equipped_model(server: Served, session_id: str) -> EquippedModel | None:
     places = server.sessions.places
     is_own = places.own is not places.imported and places.find(session_id)[0] is places.own
     return server.equipped if is_own else None
+
+
+def can_recall(server: Served, session_id: str) -> bool:
+    """Whether the model, if there is one, can bring back earlier parts of this session."""
+    equipped = equipped_model(server, session_id)
+    return equipped.recalls if equipped is not None else server.model is not None and server.model.info.tools
 
 
 async def _agent(request: ApiRequest, session: AsyncSession, model: Model) -> Agent:

@@ -58,7 +58,7 @@ async def get_transcript(request: ApiRequest) -> TranscriptPage:
 async def find_in_messages(request: ApiRequest) -> TranscriptHits:
     """Return the messages in which words stand. So many are read for one answer that others need not wait."""
     query: FindQuery = request.query
-    return await request.read(find_in_transcript, query.q, query.start, query.limit)
+    return await request.read(find_in_transcript, query.q, query.start, query.limit, alone=query.alone)
 
 
 async def list_pins(request: ApiRequest) -> Pins:

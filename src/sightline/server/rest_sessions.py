@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from sightline.errors import BadInput
 from sightline.log import branch_label
-from sightline.server.rest_chat import equipped_model
+from sightline.server.rest_chat import can_recall, equipped_model
 from sightline.server.rest_list import LOG_FORMAT, export_formats
 from sightline.server.rest_operation import EXPORT_HEADERS, ApiRequest, NotFound
 from sightline.server.rest_values import (
@@ -80,6 +80,7 @@ async def get_session(request: ApiRequest) -> SessionDetails:
                 damaged=session.damaged,
                 summary_running=session.summaries.running,
                 chat_tools=list(equipped.tools) if equipped is not None else [],
+                chat_recalls=can_recall(request.server, request.path["id"]),
             )
 
         return await asyncio.to_thread(read, session.session)

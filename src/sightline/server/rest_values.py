@@ -83,6 +83,7 @@ class FindQuery(PageQuery, frozen=True):
     """What to find, from which message on."""
 
     q: Annotated[str, Meta(max_length=1000, description="words that stand there so, in any case")] = ""
+    alone: Annotated[bool, Meta(description="only where they are no part of a longer name or number")] = False
 
 
 class ContextQuery(BranchQuery, frozen=True):
@@ -353,6 +354,7 @@ class SessionDetails(Struct, frozen=True):
     damaged: int
     summary_running: bool
     chat_tools: list[str]  # that act on this machine, for people: the model of the chat gets them in this session
+    chat_recalls: bool  # it can bring back earlier parts of this session
 
 
 class Created(Struct, frozen=True):

@@ -161,8 +161,8 @@ class CallContents:
         framing = profile.framing(timeline.kind[row])
         return ContentLine(
             timeline.id(row), self._ledger.parts(row)[-1][0], _LEVELS[lod], tokens, timeline.full[row],
-            plan.why.get(row, ""), tokens + framing, block, tool=self._calls.name(row),
-            subject=subject_at(timeline, row)[:BEGINNING],
+            plan.why.get(row, ""), tool=self._calls.name(row), subject=subject_at(timeline, row)[:BEGINNING],
+            framed=tokens + framing, block=block,
         )  # fmt: skip
 
 

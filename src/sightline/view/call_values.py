@@ -101,6 +101,8 @@ class Line(Struct, frozen=True):
     tokens: int
     full_tokens: int
     why: str = ""
+    tool: str = ""  # of a call or a result
+    subject: str = ""  # the file, command or address that it is about
 
 
 class ContentLine(Line, frozen=True):
@@ -111,8 +113,6 @@ class ContentLine(Line, frozen=True):
     cached: bool = False
     relative_cost: float = 0.0
     cost: float | None = None
-    tool: str = ""
-    subject: str = ""
     text: str = ""
     characters: int = 0
 

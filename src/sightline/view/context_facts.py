@@ -1,7 +1,7 @@
 """What the next payload of a session would hold, by kind and item by item: for whoever shows it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -15,8 +15,10 @@ from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Role
 from sightline.values.profiles import profile
 from sightline.values.settings import Settings
+from sightline.view.call_contents import BEGINNING
 from sightline.view.call_values import Line
 from sightline.view.model_calls import call_index
+from sightline.view.tool_calls import subject_at, tool_calls
 from sightline.wire.payload import Payload
 
 KINDS = (
@@ -75,11 +77,18 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 def context_facts(
-    session: Session, budget: Budget, by: str = "order", payload: Payload | None = None, *, hidden: bool = False
+    session: Session,
+    budget: Budget,
+    by: str = "order",
+    payload: Payload | None = None,
+    *,
+    hidden: bool = False,
+    whole: Session | None = None,
 ) -> Context:
     """Return what a session's next payload would hold, or this one, its items by "size" or in "order".
 
-    `hidden`: list what is not shown, too.
+    `hidden`: list what is not shown, too. `whole`: the session of which this one is a beginning, if that is known: it
+    has read its calls already.
 
     Raises:
         PinnedOverflow: what may not be shortened is larger than the budget.
@@ -93,11 +102,7 @@ def context_facts(
     plan, reductions, settings = payload.plan, payload.reductions(), session.settings
     keeps_state = stage_of(session.strategy, Entities) is not None
     infos = {item.id: item for item in session.items.table()}
-    planned = sorted(plan.lines(), key=lambda line: -line.tokens if by == "size" else 0)
-    lines = [
-        Line(line.id, line.kind.name.lower(), line.lod.name.lower(), line.tokens, line.full_tokens, line.why)
-        for line in planned
-    ]
+    lines = sorted(_lines(whole or session, plan), key=lambda line: -line.tokens if by == "size" else 0)
     levels = Counter(line.level for line in lines)
     shown_ids = {line.id for line in lines}
     gone = [infos[item_id] for cut in reductions if cut.kind in ("summaries", "trim") for item_id in cut.removed]
@@ -133,6 +138,33 @@ def context_facts(
         lines=lines,
         hidden=_hidden(infos.values(), shown_ids) if hidden else [],
     )
+
+
+def without_results(session: Session, context: Context, rows: Collection[int]) -> Context:
+    """Return what a payload held if these results of it were taken out before it was sent."""
+    with session._lock:
+        ledger, ids = call_index(session).ledger, {session.log.timeline.id(row) for row in rows}
+        tokens = sum(size for row in rows for _, size in ledger.parts(row))
+    kinds = {kind: dict(counts) for kind, counts in context.kinds.items()}
+    if rows:
+        kinds["result"]["tokens"] -= tokens
+        kinds["result"]["items"] -= len(rows)
+    return replace(
+        context, lines=[line for line in context.lines if line.id not in ids], kinds=kinds,
+        tokens=context.tokens - tokens, free=context.free + tokens,
+        levels=context.levels | {"full": context.levels["full"] - len(rows)},
+        left_out={"messages": len(rows), "tokens": tokens},
+    )  # fmt: skip
+
+
+def _lines(session: Session, plan: Plan) -> Iterator[Line]:
+    with session._lock:
+        timeline, calls = session.log.timeline, tool_calls(session)
+        for line in plan.lines():
+            row = timeline.row(line.id)
+            tool, subject = ("", "") if row is None else (calls.name(row), subject_at(timeline, row)[:BEGINNING])
+            kind, level = line.kind.name.lower(), line.lod.name.lower()
+            yield Line(line.id, kind, level, line.tokens, line.full_tokens, line.why, tool, subject)
 
 
 def _hidden(infos: Iterable[ItemInfo], shown_ids: Collection[str]) -> list[Line]:

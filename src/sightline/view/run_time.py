@@ -48,6 +48,8 @@ class TimeSums(Struct, frozen=True):
     user: float
     calls: int  # of models and tools
     timed: int  # of them, those that the log has times for
+    length: float  # of the run: from the first message to the last message or result
+    rest: float  # of the length, what is none of the three: commands that were typed, an agent's own compactions
 
 
 class TimePage(Struct, frozen=True):
@@ -148,6 +150,7 @@ class _Run:
         self._tools: dict[int, int] = {}  # row of an answer → how long its tool calls took together
         self._totals = {_MODEL: 0, _USER: 0, _TOOL: 0}
         self._counts = [0, 0]  # calls, and those whose times are known
+        self._first = self._last = NONE  # of the run, in milliseconds since 1970
         self._orders: dict[tuple[bool, RowFilter], tuple[tuple[int, int], Sequence[int]]] = {}
 
     def update(self) -> None:
@@ -155,6 +158,8 @@ class _Run:
         timeline, messages = self._journal.timeline, self.messages
         self._open = [place for place in self._open if not self._end(place)]
         for row in messages.rows[self._next_message :]:
+            if timeline.kind[row] != Kind.SYSTEM:
+                self._extend(timeline.time[row])
             if timeline.kind[row] == _MODEL:
                 self._add(row, answer_time(self._journal, row))
                 for call in timeline.calls_of(row):
@@ -164,6 +169,12 @@ class _Run:
             elif timeline.is_users_own(row):
                 self._add(row, _user_time(self._journal, row))
         self._next_message = len(messages.rows)
+
+    def _extend(self, time: int) -> None:
+        """Note when something was written: the run lasts from the first until the last of these times."""
+        if time > NONE:
+            self._first = time if self._first == NONE else min(self._first, time)
+            self._last = max(self._last, time)
 
     def _add(self, row: int, stretch: Stretch) -> None:
         kind, length = self._journal.timeline.kind[row], stretch.length
@@ -180,6 +191,7 @@ class _Run:
         timeline, row = self._journal.timeline, self.rows[place]
         if (result := self.messages.results.get(row)) is None:
             return False
+        self._extend(timeline.time[result])
         stretch, answer = Stretch(timeline.time[row], timeline.time[result]), row - timeline.sub[row]
         # Of what an import wrote at once neither the answer nor its tool calls have times of their own.
         is_known = stretch.length >= _FASTEST or self.lengths[place - timeline.sub[row]] != NONE
@@ -195,7 +207,9 @@ class _Run:
     def sums(self) -> TimeSums:
         """What the steps add up to."""
         model, tools, user = (self._totals[kind] / 1000 for kind in (_MODEL, _TOOL, _USER))
-        return TimeSums(model, tools, user, *self._counts)
+        length = (self._last - self._first) / 1000
+        calls, timed = self._counts
+        return TimeSums(model, tools, user, calls, timed, length, max(length - model - tools - user, 0.0))
 
     def places(self, session: Session, wanted: RowFilter, *, longest: bool) -> Sequence[int]:
         """Return the places of the wanted steps, in order or the longest first. Waits for the user are not sorted."""

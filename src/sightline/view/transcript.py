@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sightline.log import Journal
 from sightline.providers.catalog import price_of as known_price
 from sightline.session.session import Session
+from sightline.values.excerpt import stands_alone
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, blob_text
 from sightline.view.call_rows import calls_answered
 from sightline.view.call_values import CallRow
@@ -225,10 +226,11 @@ def _time(item: Item) -> str:
 # ---------------------------------------------------------------------- find in all messages
 
 
-def find_in_transcript(session: Session, words: str, start: int, limit: int) -> TranscriptHits:
+def find_in_transcript(session: Session, words: str, start: int, limit: int, *, alone: bool = False) -> TranscriptHits:
     """Return the messages from the `start`-th on in which these words stand, in any case and with any white space.
 
-    What is searched is what a transcript shows. So much is read at a time that others need not wait long.
+    `alone`: not as a part of a longer name or number. What is searched is what a transcript shows. So much is read at a
+    time that others need not wait long.
     """
     wanted = _folded(words)
     with session._lock:
@@ -241,7 +243,7 @@ def find_in_transcript(session: Session, words: str, start: int, limit: int) -> 
                 session.log.reader.prefetch(part for row in rows for part in messages.rows_of(row))
             text = _folded("\n".join(_texts(session.log, messages, messages.rows[place])))
             size += len(text)
-            if wanted in text:
+            if stands_alone(wanted, text) if alone else wanted in text:
                 hits.append(TranscriptHit(messages.timeline.id(messages.rows[place]), place))
             place += 1
         return TranscriptHits(hits, total, place if wanted and place < total else None)

@@ -189,6 +189,9 @@ def test_every_kind_has_its_words(kind: str, locale: str) -> None:
     words = told(Advice(kind=kind, saved=10, share=0.1, facts=FACTS), locale)
     assert "10%" in words.saving
     assert all(len(text) > 10 for text in words[1:])
+    assert (
+        "×1" not in told(Advice(kind=kind, saved=10, share=0.1, facts=FACTS | {"times": 1, "rereads": 2}), locale).found
+    )
 
 
 def test_both_languages_say_the_same_things() -> None:

@@ -4,15 +4,20 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from report_logs import FILE, Log
 
+from sightline.imports.detection import conversations
+from sightline.imports.source import Source
 from sightline.plan.economies import meaning
+from sightline.values.screen_text import first_words
+from sightline.view.catalog.offered_files import look_at
 from sightline.view.report.page import page
 from sightline.view.report.session_report import report_of
-from sightline.view.report.tables import forecast_notes, forecast_rows, share_base
+from sightline.view.report.tables import forecast_notes, forecast_rows, share_base, short_id
 from sightline.view.report.totals import report_over
 from sightline.view.report.values import Refused, Report
 
@@ -109,7 +114,19 @@ def test_a_session_is_named_by_its_first_question() -> None:
     made = hostile()
     text = Read("".join(page(made))).text
     assert made.sessions[0].title.startswith("Fix it. Never write")
-    assert made.sessions[0].title + made.sessions[0].name in text
+    assert first_words(made.sessions[0].title, 80) + made.sessions[0].name in text
+
+
+def test_a_session_has_the_title_of_the_list(tmp_path: Path) -> None:
+    """Neither a reminder nor, if something else was said, a command; on a terminal beside a short id."""
+    log = Log().user("<command-name>/init</command-name><command-args>shop</command-args>")
+    file = tmp_path / "rollout-2026-11-01-5f0c1d52-aaaa-4bbb-8ccc-111111111111.jsonl"
+    for title in ("/init shop", "Fix the shop"):
+        file.write_bytes(log.answer("Done.").data)
+        [conversation] = conversations(Source(file))
+        assert report_of(conversation, economies=()).title == look_at(file).title == title
+        log.user("<system-reminder>Be brief.</system-reminder>\nFix the shop")
+    assert [short_id(name) for name in (str(file), "login-bug", "a/s1.jsonl.gz")] == ["5f0c1d52", "login-bug", "s1"]
 
 
 def with_thrifty(factor: float) -> Report:

@@ -30,6 +30,7 @@ class PageChat:
         self._code = code_store(here.stores, here.folder.path / CODE, clock=wall_clock, locale=here.words.language)
         self._tools = ProjectTools(here, config, options, env, self._code)
         self._apps = self._tools.apps(model.info)
+        self.recalls = self._tools.gives_any(model.info)  # else it is asked in plain text
         self.tools = [tool.name for tool in self._tools.of("any", here.words.language, model.info)]
         if self._apps:
             self.tools += [f"create ({', '.join(app.name for app in self._apps)})", "action"]
@@ -37,7 +38,7 @@ class PageChat:
     def agent(self, session: Session) -> Agent:
         """Return an agent for a question in a session."""
         facts, locale = self._model.info, session.settings.locale
-        if not self._tools.gives_any(facts):
+        if not self.recalls:
             return Agent(session, self._model, tools=None)
         session.windows.folders = self._tools.app_folders(facts)
         session.windows.register(*self._apps)

@@ -46,6 +46,7 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[CompactionLoss]:
             numbers=lost.numbers.count,
             errors=lost.errors.count,
             named=lost.constraints.named[:_NAMED],
+            names={kind: missing.named for kind, missing in lost.kinds().items() if missing.named},
             needed=needed,
             needed_tokens=tokens,
         )

@@ -28,4 +28,5 @@ def told(advice: Advice, locale: str = "en") -> Told:
         saving = say("saves up to", locale, saving=saving)
     if advice.is_forecast:
         saving = say("saves forecast", locale, saving=saving)
-    return Told(saving, say(key, locale, **advice.facts), say(f"{key} do", locale, **advice.facts))
+    found = "read again once" if key == "read again" and advice.facts.get("times") == 1 else key
+    return Told(saving, say(found, locale, **advice.facts), say(f"{key} do", locale, **advice.facts))

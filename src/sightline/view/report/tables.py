@@ -5,10 +5,14 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from sightline.plan.economies import meaning
+from sightline.values.pattern import pattern
+from sightline.values.screen_text import first_words
 from sightline.view.report.phrases import say
 from sightline.view.report.values import Forecast, Report, SessionReport, Share, Spent, counted
 
 _LITTLE = 0.005  # of the cost: less is not said in percent
+_TITLE = 80  # characters
+_UNIQUE = pattern("([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")  # as agents name their logs
 
 
 class Heading(NamedTuple):
@@ -32,7 +36,7 @@ class Table(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     bars: Sequence[float] = ()
     color: str = "one"
-    titles: Sequence[str] = ()  # what a page says above the names
+    titles: Sequence[str] = ()  # of sessions: what is said above their names, or beside their short ids
 
 
 class Section(NamedTuple):
@@ -143,7 +147,8 @@ def _sessions(report: Report, locale: str) -> Section:
         for session in sessions
     ]  # fmt: skip
     marked = [] if report.expected is None else [say("forecast mark", locale)]
-    bars, titles = [session.spent.cost / most for session in sessions], [session.title for session in sessions]
+    bars = [session.spent.cost / most for session in sessions]
+    titles = [first_words(session.title, _TITLE) for session in sessions]
     return Section("by session", table=Table(columns, rows, bars, titles=titles), notes=marked)
 
 
@@ -274,6 +279,13 @@ def day(milliseconds: int) -> str:
 def fresh(spent: Spent) -> int:
     """Return the input tokens that were neither read from the cache nor written to it."""
     return max(spent.input - spent.cached - spent.written, 0)
+
+
+def short_id(name: str) -> str:
+    """Return the beginning of the id in the name of a log; of another name its last part."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    found = _UNIQUE.search(last)
+    return found[1] if found else last.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
 
 
 def short_name(name: str) -> str:

@@ -16,10 +16,8 @@ from sightline.log.stores import Store
 from sightline.plan.economies import DEFAULT, ECONOMIES
 from sightline.values.items import Message, Role, Usage, plain_text
 from sightline.values.settings import Settings
+from sightline.view.catalog.log_count import own_words, typed_command
 from sightline.view.replay.formats import Recording, recording_of
-
-_TITLE = 80  # characters of a title
-_LOOKED_AT = 2_000  # characters of a message in which its first words are looked for
 
 
 class Cut(Struct, frozen=True):
@@ -66,14 +64,15 @@ class Talk:
 
     @property
     def title(self) -> str:
-        """The beginning of the user's first question, in one line."""
-        by_program = self.recording.by_program
+        """What the list of sessions calls it: the beginning of the user's first question, else the first command."""
+        by_program, command = self.recording.by_program, ""
         for index, message in enumerate(self.messages):
-            if message.role is Role.USER and index not in by_program:
-                words = " ".join(plain_text(message.parts)[:_LOOKED_AT].split())
-                if words:
-                    return words[:_TITLE]
-        return ""
+            if message.role is Role.USER:
+                text = plain_text(message.parts)
+                command = command or typed_command(text)
+                if index not in by_program and (words := own_words(text)):
+                    return words
+        return command
 
     @property
     def messages(self) -> tuple[Message, ...]:

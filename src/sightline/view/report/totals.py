@@ -67,7 +67,7 @@ def _again(sessions: Sequence[SessionReport]) -> tuple[Again, ...]:
 
 def _lost(lost: Sequence[CompactionLoss]) -> CompactionLoss:
     named = tuple(name for loss in lost for name in loss.named)[:5]
-    return replace(add_up(lost), call=0, trigger="", named=named)
+    return replace(add_up(lost), call=0, trigger="", named=named, names={})
 
 
 def _forecasts(sessions: Sequence[SessionReport]) -> tuple[Forecast, ...]:

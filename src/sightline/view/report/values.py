@@ -76,6 +76,7 @@ class CompactionLoss(Struct, frozen=True, kw_only=True):
     numbers: int = 0
     errors: int = 0
     named: tuple[str, ...] = ()  # the first of these constraints
+    names: dict[str, tuple[str, ...]] = {}  # by kind, as above, the first of what was lost; empty in a sum
     needed: int = 0  # later answers that used something the summary does not say
     needed_tokens: int = 0  # of the messages that said it
 
@@ -125,7 +126,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     """Everything about one session."""
 
     name: str
-    title: str = ""  # the beginning of the user's first question
+    title: str = ""  # as the list of sessions has it
     kind: str
     models: dict[str, int]  # calls of each
     unpriced: tuple[str, ...]  # models whose price is not known
