@@ -114,21 +114,35 @@ class EditAll:
 
     def _read(self, number: int) -> Block:
         path = str(self._project.path(number))
-        if self._agent == "claude":
-            return call("Read", {"file_path": path})
-        if self._agent == "gemini":
-            return call("read_file", {"file_path": path})
-        return call("exec_command", {"cmd": f"cat {path}", "max_output_tokens": 50_000})
+        match self._agent:
+            case "claude":
+                return call("Read", {"file_path": path})
+            case "gemini" | "qwen":
+                return call("read_file", {"file_path": path})
+            case "cline":
+                return call("read_files", {"files": [{"path": path}]})
+            case "continue":
+                return call("Read", {"filepath": path})
+            case _:
+                return call("exec_command", {"cmd": f"cat {path}", "max_output_tokens": 50_000})
 
     def _edit(self, number: int) -> Block:
         before, after = self._project.lines(number)
         path = str(self._project.path(number))
-        if self._agent == "claude":
-            return call("Edit", {"file_path": path, "old_string": f"{before}\n", "new_string": f"{after}\n"})
-        if self._agent == "gemini":
-            change = {"old_string": f"{before}\n", "new_string": f"{after}\n", "instruction": "Return one more."}
-            return call("replace", {"file_path": path, **change})
-        return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
+        change = {"old_string": f"{before}\n", "new_string": f"{after}\n"}
+        match self._agent:
+            case "claude":
+                return call("Edit", {"file_path": path, **change})
+            case "gemini":
+                return call("replace", {"file_path": path, **change, "instruction": "Return one more."})
+            case "qwen":
+                return call("edit", {"file_path": path, **change})
+            case "cline":
+                return call("editor", {"path": path, "old_text": f"{before}\n", "new_text": f"{after}\n"})
+            case "continue":
+                return call("MultiEdit", {"file_path": path, "edits": [change]})
+            case _:
+                return call("exec_command", {"cmd": f"sed -i 's/^{before}$/{after}/' {path}"})
 
 
 class ListAll(EditAll):

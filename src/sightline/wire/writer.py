@@ -10,10 +10,12 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.values.items import Message, Role
 from sightline.wire.call_ids import WireIds, begins_run, in_call_order, odd_names
+from sightline.wire.common import is_role
 from sightline.wire.payload import Payload, PrefixList
 from sightline.wire.wire import Json, Wire
 
@@ -66,7 +68,7 @@ def _draft_of(payload: Payload, wire: Wire) -> "Draft":
 
 def _written(draft: "Draft", payload: Payload, wire: Wire, first: bytes, places: Sequence[int]) -> list[bytes]:
     """What a list of messages consists of: what the head puts there first, the body, the windows."""
-    pieces = [first, *draft.runs(payload.body, [place for place in places if place])]
+    pieces = [first, *draft.runs(payload.body, [place for place in places if place], followed=bool(payload.tail))]
     pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
     return [piece for piece in pieces if piece] or [b""]
 
@@ -129,8 +131,11 @@ class Draft:
             self._head = kept = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
         return kept[1]
 
-    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
-        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these."""
+    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = (), *, followed: bool = False) -> list[bytes]:
+        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these.
+
+        followed: whether other messages come after them.
+        """
         length = len(body)
         with self._lock:
             self._read_on(body)
@@ -140,18 +145,22 @@ class Draft:
             runs = self._pieces[:whole]
             if whole < bisect_left(self._starts, length):  # this body ends in the middle of a run
                 runs.append(self._written(whole, length))
+            if runs and _keeps_role(self._messages[length - 1]):  # what follows here may be something else
+                runs[-1] = self._written(len(runs) - 1, length, followed=followed)
             marked: dict[int, list[int]] = {}
             for place in breakpoints:
                 at = bisect_left(self._starts, place) - 1
                 marked.setdefault(at, []).append(place - self._starts[at])
             for at, places in marked.items():
-                runs[at] = self._written(at, length, places)
+                runs[at] = self._written(at, length, places, followed=followed)
             return runs
 
     def _read_on(self, body: Sequence[Message]) -> None:
         """Take in the messages that are new."""
         for message in body[len(self._messages) :]:
             fitted = self._ids.fit(message)
+            if self._messages and len(self._messages) >= self._shared and _keeps_role(self._messages[-1]):
+                del self._pieces[len(self._starts) - 1 :]  # whether it keeps its role depends on what follows
             if begins_run(fitted, self._messages[-1].role if self._messages else None):
                 self._starts.append(len(self._messages))
             elif len(self._messages) >= self._shared:
@@ -162,10 +171,23 @@ class Draft:
         """How many runs end within the first `length` messages."""
         return len(self._starts) if length >= len(self._messages) else max(0, bisect_right(self._starts, length) - 1)
 
-    def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
-        end = min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
-        run = in_call_order(self._messages[self._starts[at] : end])
+    def _written(self, at: int, length: int, breakpoints: Sequence[int] = (), *, followed: bool = False) -> bytes:
+        start, end = self._starts[at], min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
+        run = in_call_order(self._messages[start:end])
+        if _keeps_role(run[0]) and not self._may_keep_role(start, end, length, followed=followed):
+            run = [replace(run[0], parts=tuple(part for part in run[0].parts if not is_role(part))), *run[1:]]
         return _elements(self._wire.write_messages(run, breakpoints), self._wire)
+
+    def _may_keep_role(self, start: int, end: int, length: int, *, followed: bool) -> bool:
+        """Whether a message may be the system's: after the user's or a result, and before an answer or at the end."""
+        if not start or self._messages[start - 1].role not in (Role.USER, Role.TOOL) or end != start + 1:
+            return False
+        return self._messages[end].role is Role.ASSISTANT if end < length else not followed
+
+
+def _keeps_role(message: Message) -> bool:
+    """Whether a client sent a message in the role of the system in the middle of its list."""
+    return message.role is Role.SYSTEM and any(map(is_role, message.parts))
 
 
 def _elements(messages: list[Json], wire: Wire, hook: str = "write_messages") -> bytes:
