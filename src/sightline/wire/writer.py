@@ -56,19 +56,19 @@ def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None
 
 
 def _draft_of(payload: Payload, wire: Wire) -> "Draft":
-    odd = odd_names(payload.tools)
-    draft = Draft(wire, odd)
+    odd, has_tail = odd_names(payload.tools), bool(payload.tail)
+    draft = Draft(wire, odd, has_tail=has_tail)
     if isinstance(payload.body, PrefixList):
         kept: Draft = payload.body.derived.setdefault(id(wire), draft)  # it holds its wire, so the id stays its own
-        if kept.odd == odd:
+        if (kept.odd, kept.has_tail) == (odd, has_tail):
             return kept
-        payload.body.derived[id(wire)] = draft  # the tools are others, so that the prefix is another anyway
+        payload.body.derived[id(wire)] = draft  # the tools or windows are others: so is the prefix
     return draft
 
 
 def _written(draft: "Draft", payload: Payload, wire: Wire, first: bytes, places: Sequence[int]) -> list[bytes]:
     """What a list of messages consists of: what the head puts there first, the body, the windows."""
-    pieces = [first, *draft.runs(payload.body, [place for place in places if place], followed=bool(payload.tail))]
+    pieces = [first, *draft.runs(payload.body, [place for place in places if place])]
     pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
     return [piece for piece in pieces if piece] or [b""]
 
@@ -98,9 +98,16 @@ class Draft:
     """What one wire has written of a list of messages that only grows. It serves every beginning of that list."""
 
     def __init__(
-        self, wire: Wire, odd: frozenset[str] = frozenset(), pieces: Sequence[bytes] = (), shared: int = 0
+        self,
+        wire: Wire,
+        odd: frozenset[str] = frozenset(),
+        pieces: Sequence[bytes] = (),
+        shared: int = 0,
+        *,
+        has_tail: bool = False,
     ) -> None:
-        self._wire, self.odd, self._ids = wire, odd, WireIds(wire.IDS, odd)
+        """has_tail: the user's messages follow in every payload, so that none at the end keeps another role."""
+        self._wire, self.odd, self._ids, self.has_tail = wire, odd, WireIds(wire.IDS, odd), has_tail
         self._messages: list[Message] = []  # those of the list, with legal ids
         self._starts: list[int] = []  # where each run begins
         self._pieces = list(pieces)  # the first runs as JSON, each with all its messages so far
@@ -112,7 +119,8 @@ class Draft:
         """A draft of another list that has the first `length` messages in common with this one."""
         with self._lock:
             shared = min(length, len(self._messages))
-            draft = Draft(self._wire, self.odd, self._pieces[: self._whole_runs(shared)], shared)
+            pieces = self._pieces[: self._whole_runs(shared)]
+            draft = Draft(self._wire, self.odd, pieces, shared, has_tail=self.has_tail)
             draft._head = self._head
             return draft
 
@@ -131,11 +139,8 @@ class Draft:
             self._head = kept = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
         return kept[1]
 
-    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = (), *, followed: bool = False) -> list[bytes]:
-        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these.
-
-        followed: whether other messages come after them.
-        """
+    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
+        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these."""
         length = len(body)
         with self._lock:
             self._read_on(body)
@@ -146,13 +151,13 @@ class Draft:
             if whole < bisect_left(self._starts, length):  # this body ends in the middle of a run
                 runs.append(self._written(whole, length))
             if runs and _keeps_role(self._messages[length - 1]):  # what follows here may be something else
-                runs[-1] = self._written(len(runs) - 1, length, followed=followed)
+                runs[-1] = self._written(len(runs) - 1, length)
             marked: dict[int, list[int]] = {}
             for place in breakpoints:
                 at = bisect_left(self._starts, place) - 1
                 marked.setdefault(at, []).append(place - self._starts[at])
             for at, places in marked.items():
-                runs[at] = self._written(at, length, places, followed=followed)
+                runs[at] = self._written(at, length, places)
             return runs
 
     def _read_on(self, body: Sequence[Message]) -> None:
@@ -171,18 +176,20 @@ class Draft:
         """How many runs end within the first `length` messages."""
         return len(self._starts) if length >= len(self._messages) else max(0, bisect_right(self._starts, length) - 1)
 
-    def _written(self, at: int, length: int, breakpoints: Sequence[int] = (), *, followed: bool = False) -> bytes:
+    def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
         start, end = self._starts[at], min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
         run = in_call_order(self._messages[start:end])
-        if _keeps_role(run[0]) and not self._may_keep_role(start, end, length, followed=followed):
+        if _keeps_role(run[0]) and not self._may_keep_role(start, end, length):
             run = [replace(run[0], parts=tuple(part for part in run[0].parts if not is_role(part))), *run[1:]]
         return _elements(self._wire.write_messages(run, breakpoints), self._wire)
 
-    def _may_keep_role(self, start: int, end: int, length: int, *, followed: bool) -> bool:
+    def _may_keep_role(self, start: int, end: int, length: int) -> bool:
         """Whether a message may be the system's: after the user's or a result, and before an answer or at the end."""
-        if not start or self._messages[start - 1].role not in (Role.USER, Role.TOOL) or end != start + 1:
+        if self.has_tail or not start or end != start + 1:
             return False
-        return self._messages[end].role is Role.ASSISTANT if end < length else not followed
+        if self._messages[start - 1].role not in (Role.USER, Role.TOOL):
+            return False
+        return end >= length or self._messages[end].role is Role.ASSISTANT
 
 
 def _keeps_role(message: Message) -> bool:
