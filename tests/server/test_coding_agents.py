@@ -1,7 +1,9 @@
 """Coding agents themselves, in forty calls of their own tools: no request of theirs is refused."""
 
 import signal
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from coding_agents import (
@@ -77,6 +79,23 @@ def run(agent: str, programs: Programs, project: Project, address: str, *options
             return run_codex(programs, project, f"{address}/v1", *options)
 
 
+def noting(app: Any, bodies: list[bytes]) -> Any:
+    """An application that notes the bodies of its requests."""
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        pieces: list[bytes] = []
+
+        async def noted() -> Any:
+            message = await receive()
+            pieces.append(message.get("body", b""))
+            return message
+
+        await app(scope, noted, send)
+        bodies.append(b"".join(pieces))
+
+    return call
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_does_its_task(agent: str, programs: Programs, tmp_path: Path) -> None:
     """Without a proxy: every file is changed, the last words are said, and the strict upstream refused nothing."""
@@ -104,9 +123,13 @@ def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
         }  # fmt: skip
         config = Config(folder=tmp_path, root=tmp_path / "sessions", upstreams=upstreams, window=WINDOW)
         app = create_app(config)
-        with Server(app) as server:
+        came: list[bytes] = []
+        with Server(noting(app, came)) as server:
             said = run(agent, programs, project, server.url)
         assert upstream.invalid == []
+    whole = [*takewhile(lambda asked: "expand" not in asked_names(asked), upstream.calls)]
+    assert 2 < len(whole) < len(upstream.calls)
+    assert {asked.raw for asked in whole} <= {*came}
     assert project.is_done()
     assert said == LAST
     assert app.state.totals.sweeps >= 2
