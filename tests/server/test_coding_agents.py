@@ -128,7 +128,7 @@ def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
             said = run(agent, programs, project, server.url)
         assert upstream.invalid == []
     whole = [*takewhile(lambda asked: "expand" not in asked_names(asked), upstream.calls)]
-    assert 2 < len(whole) < len(upstream.calls)
+    assert 0 < len(whole) < len(upstream.calls)
     assert {asked.raw for asked in whole} <= {*came}
     assert project.is_done()
     assert said == LAST
