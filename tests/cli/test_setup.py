@@ -150,7 +150,8 @@ def test_a_link_is_not_followed(home: Path, run: Run) -> None:
     [
         ("codex", 'model_provider = "azure"\n', "chooses 'azure'"), ("cline", '{"providers":{}}', "choose one"),
         ("claude", '{"env": 1}', "is no object"), ("claude", "{", "it was left as it is"),
-        ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"), ("continue", "a: 1\n", "yourself"),
+        ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"),
+        ("continue", "a: 1\n", "yourself (http://127.0.0.1:8787/anthropic, http://127.0.0.1:8787/openai/v1)"),
         ("nobody", None, "no agent that is known"),
     ],
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """What is known of a file: what was read of it, with the changes since, line by line."""
 
+import json
 from typing import Any
 
 import pytest
@@ -49,6 +50,59 @@ def test_lines_are_known_without_the_numbers_that_a_tool_puts_before_them(mark: 
 def test_what_a_tool_adds_around_numbered_lines_is_not_of_the_file() -> None:
     result = f"Here is the file:\n{numbered(TEXT)}\n\n<system-reminder>\nBe careful.\n</system-reminder>"
     assert [*Log().call("Read", result, path="a.py").lines().values()] == TEXT.split("\n")
+
+
+TOLD = {
+    "Qwen Code": "The file: /p/a.py has been updated. Showing lines 3-4 of 4 from it:\n\n---\n\ngamma\nDELTA\n",
+    "Continue": "Successfully edited /p/a.py with 1 edit\nDiff:\n--- /p/a.py\n@@ -4 +4 @@\n-delta\n+DELTA\n",
+    "Cline": json.dumps({"query": "edit:/p/a.py", "result": "Edited /p/a.py\n```diff\n-4: d\n```", "success": True}),
+    "Claude Code": "The file /p/a.py has been updated successfully.",
+}  # fmt: skip
+SHOWN = {
+    "Qwen Code": TEXT,
+    "Continue": f"Content of /p/a.py:\n{TEXT}",
+    "Cline": json.dumps([{"query": "/p/a.py", "result": numbered(TEXT, mark=" | "), "success": True}]),
+    "Claude Code": numbered(TEXT, mark="\t"),
+}
+READS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Qwen Code": ("read_file", {"file_path": "/p/a.py"}), "Continue": ("Read", {"filepath": "/p/a.py"}),
+    "Cline": ("read_files", {"files": [{"path": "/p/a.py"}]}), "Claude Code": ("Read", {"file_path": "/p/a.py"}),
+}  # fmt: skip
+EDITS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Qwen Code": ("edit", {"file_path": "/p/a.py", "old_string": "delta", "new_string": "DELTA"}),
+    "Continue": ("MultiEdit", {"file_path": "/p/a.py", "edits": [{"old_string": "delta", "new_string": "DELTA"}]}),
+    "Cline": ("editor", {"path": "/p/a.py", "old_text": "delta", "new_text": "DELTA"}),
+    "Claude Code": ("Edit", {"file_path": "/p/a.py", "old_string": "delta", "new_string": "DELTA"}),
+}
+
+
+@pytest.mark.parametrize("agent", EDITS)
+def test_what_an_editing_tool_says_is_no_text_of_the_file(agent: str) -> None:
+    """The file is known as it was read, with the change; also where only the edit is there."""
+    (reader, named), (editor, change) = READS[agent], EDITS[agent]
+    log = Log().call(reader, SHOWN[agent], **named).call(editor, TOLD[agent], **change)
+    assert log.lines("/p/a.py") == {1: "alpha", 2: "beta", 3: "gamma", 4: "DELTA"}
+    alone = Log().call(editor, TOLD[agent], **change).lines("/p/a.py")
+    assert alone == ({3: "gamma", 4: "DELTA"} if agent == "Qwen Code" else {})
+
+
+def test_the_pieces_of_a_wrapped_file_are_its_text() -> None:
+    """No line of the result's own text is one of the file's, so that the log has the lines beside it."""
+    log = Log().call("read_files", SHOWN["Cline"], files=[{"path": "/p/a.py"}])
+    text = log.text("/p/a.py")
+    [piece] = text.pieces(text.lines, lambda row: str(row))
+    assert (piece.text, piece.number, piece.first) == (TEXT, 1, 0)
+
+
+def test_of_several_files_in_one_result_nothing_is_known() -> None:
+    result = json.dumps([{"query": name, "result": numbered(TEXT), "success": True} for name in ("a.py", "b.py")])
+    assert Log().call("read_files", result, files=[{"path": "a.py"}, {"path": "b.py"}]).lines() == {}
+
+
+def test_a_part_that_is_shown_says_its_numbers() -> None:
+    """Qwen Code counts its offset from 0."""
+    result = f"Showing lines 31-34 of 90 total lines.\n\n---\n\n{TEXT}"
+    assert Log().call("read_file", result, path="a.py", offset=30, limit=4).lines()[31] == "alpha"
 
 
 @pytest.mark.parametrize(

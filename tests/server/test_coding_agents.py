@@ -1,7 +1,9 @@
-"""Claude Code, Codex and Gemini CLI themselves, in forty calls of their own tools: no request of theirs is refused."""
+"""Coding agents themselves, in forty calls of their own tools: no request of theirs is refused."""
 
 import signal
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from coding_agents import (
@@ -13,11 +15,15 @@ from coding_agents import (
     Project,
     asks_aside,
     install,
+    install_newest,
     item_of,
     make_project,
     run_claude,
+    run_cline,
     run_codex,
+    run_continue,
     run_gemini,
+    run_qwen,
 )
 from loopback import Server
 from serve_process import ServeProcess
@@ -33,7 +39,9 @@ from sightline.session.session import Session
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = 20  # two calls for each
-WINDOW = 32_000  # tokens: Claude Code begins with 17,500, Codex with 7,800, Gemini CLI with 9,700; the files are 50,000
+# Tokens: Claude Code begins with 17,500, Codex 7,800, Gemini CLI 9,700, Qwen Code 16,400, Cline 4,600
+# and Continue with 1,900; the files are 50,000.
+WINDOW = 32_000
 
 pytestmark = pytest.mark.soak
 
@@ -44,22 +52,55 @@ def programs() -> Programs:
     return install(ROOT / ".cache" / "agents")
 
 
+AGENTS = ["claude", "claude newest", "codex", "gemini", "qwen", "cline", "continue"]
+
+
+def tools_of(agent: str) -> str:
+    """Whose tools an agent has."""
+    return agent.partition(" ")[0]
+
+
 def run(agent: str, programs: Programs, project: Project, address: str, *options: str) -> str:
     """Run an agent whose provider has this address."""
     match agent:
         case "claude":
             return run_claude(programs, project, address, *options)
+        case "claude newest":
+            return run_claude(install_newest(ROOT / ".cache"), project, address, *options)
+        case "qwen":
+            return run_qwen(programs, project, f"{address}/v1")
+        case "cline":
+            return run_cline(programs, project, address)
+        case "continue":
+            return run_continue(programs, project, address)
         case "gemini":
             return run_gemini(programs, project, address, *options)
         case _:
             return run_codex(programs, project, f"{address}/v1", *options)
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def noting(app: Any, bodies: list[bytes]) -> Any:
+    """An application that notes the bodies of its requests."""
+
+    async def call(scope: Any, receive: Any, send: Any) -> None:
+        pieces: list[bytes] = []
+
+        async def noted() -> Any:
+            message = await receive()
+            pieces.append(message.get("body", b""))
+            return message
+
+        await app(scope, noted, send)
+        bodies.append(b"".join(pieces))
+
+    return call
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_does_its_task(agent: str, programs: Programs, tmp_path: Path) -> None:
     """Without a proxy: every file is changed, the last words are said, and the strict upstream refused nothing."""
     project = make_project(tmp_path, files=FILES, lines=150)
-    with Upstream(EditAll(project, agent)) as upstream:
+    with Upstream(EditAll(project, tools_of(agent))) as upstream:
         said = run(agent, programs, project, upstream.anthropic_url)
     assert upstream.invalid == []
     assert project.is_done()
@@ -67,7 +108,7 @@ def test_an_agent_does_its_task(agent: str, programs: Programs, tmp_path: Path) 
     assert len([asked for asked in upstream.calls if not asks_aside(asked)]) == 2 * FILES + 1
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
     agent: str, programs: Programs, tmp_path: Path
 ) -> None:
@@ -76,21 +117,26 @@ def test_an_agent_does_its_task_through_the_proxy_in_a_small_window(
     Before the first sweep every body went up as the agent had written it.
     """
     project = make_project(tmp_path, files=FILES, lines=250)
-    with Upstream(EditAll(project, agent), window=WINDOW) as upstream:
+    with Upstream(EditAll(project, tools_of(agent)), window=WINDOW) as upstream:
         upstreams = {
             "anthropic": upstream.anthropic_url, "openai": upstream.openai_url, "gemini": upstream.gemini_url,
         }  # fmt: skip
         config = Config(folder=tmp_path, root=tmp_path / "sessions", upstreams=upstreams, window=WINDOW)
         app = create_app(config)
-        with Server(app) as server:
+        came: list[bytes] = []
+        with Server(noting(app, came)) as server:
             said = run(agent, programs, project, server.url)
         assert upstream.invalid == []
+    whole = [*takewhile(lambda asked: "expand" not in asked_names(asked), upstream.calls)]
+    assert 0 < len(whole) < len(upstream.calls)
+    assert {asked.raw for asked in whole} <= {*came}
     assert project.is_done()
     assert said == LAST
     assert app.state.totals.sweeps >= 2
     assert app.state.totals.unlogged == 0
     assert max(asked.bill.given for asked in upstream.calls if asked.bill) <= WINDOW
     sessions = [_texts(tmp_path, each) for each in Folder(tmp_path, tmp_path / "sessions").sessions()]
+    assert len(sessions) == 1 or agent == "gemini"  # it asks aside
     texts = "\n".join(max(sessions, key=len))
     assert all(f"# line 249 of part {number}:" in texts for number in range(FILES))
 

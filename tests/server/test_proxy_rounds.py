@@ -64,6 +64,22 @@ def test_fields_of_a_message_stay_with_it_over_budget(tmp_path: Path) -> None:
         assert all(("output_config" in each) is (each not in shortened) for each in results)
 
 
+def test_a_system_message_in_the_list_keeps_its_role_over_budget(tmp_path: Path) -> None:
+    """The newest Claude Code tells its environment there, and how hard to think: also after a sweep."""
+    with Through(tmp_path, Script(), window=WINDOW) as through:
+        talk = make(through, "anthropic", False)
+        talk.fields |= {"model": "claude-opus-5-5"}
+        talk.list.append({"role": "user", "content": "Read them all."})
+        said = {"role": "system", "content": [{"type": "text", "text": "The tools are those of this machine."}]}
+        talk.list.append(said | {"output_config": {"effort": "medium"}})
+        while called := calls("anthropic", talk.ask()):
+            talk.give(called)
+        check(through, talk)
+        assert OWN & {*asked_names(through.upstream.asked[-1])}
+        for body in through.bodies:
+            assert [each for each in body["messages"] if each["role"] == "system"] == [talk.list[1]]
+
+
 @pytest.mark.parametrize(("wire", "stream"), SHAPES)
 def test_the_model_reads_again_and_the_client_does_not_notice(wire: str, stream: bool, tmp_path: Path) -> None:
     """Words before and after the calls are one answer; the client's next request goes on from it."""

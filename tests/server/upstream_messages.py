@@ -45,6 +45,8 @@ TOOL = (
 )  # fmt: skip
 IN_RESULT = {"text", "image", "document", "search_result", "tool_reference"}
 SYSTEM_BETA = "mid-conversation-system"
+SYSTEM_MODELS = re.compile(r"claude-opus-5")  # they take it without that header
+ANYWHERE = "the directive-only form (content: [] with output_config) is accepted at any position"
 THINKING = {"thinking", "redacted_thinking"}
 
 
@@ -67,10 +69,12 @@ def check(body: Json, headers: Mapping[str, str], issued: Mapping[str, list[Json
     messages = _turns(body)
     betas = headers.get("anthropic-beta", "")
     for index, message in enumerate(messages):
-        _check_message(message, index, betas, last=index == len(messages) - 1)
+        takes_system = SYSTEM_BETA in betas or SYSTEM_MODELS.match(str(body["model"])) is not None
+        _check_message(message, index, takes_system=takes_system, last=index == len(messages) - 1)
     _check_system(body.get("system"))
     _check_markers(body)
     _check_pairs(messages)
+    _check_places(messages)
     used = any(block["type"] in ("tool_use", "tool_result") for message in messages for block in message["content"])
     demand(
         body.get("tools") or not used,
@@ -90,25 +94,25 @@ def _turns(body: Json) -> list[Json]:
         demand(isinstance(content, str | list), f"messages.{index}.content: Input should be a valid list")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         read.append({**message, "content": blocks})
-    demand(read[0].get("role") == "user", 'messages: first message must use the "user" role')
+    demand(read[0].get("role") != "assistant", 'messages: first message must use the "user" role')
     return read
 
 
 # ------------------------------------------------------------------ one message
 
 
-def _check_message(message: Json, index: int, betas: str, *, last: bool) -> None:
+def _check_message(message: Json, index: int, *, takes_system: bool, last: bool) -> None:
     role, where = message.get("role"), f"messages.{index}"
     unknown = find_unknown(message, ("role", "content", "output_config"))  # the last of Claude Code since 2.1.325
     demand(not unknown, f"{where}.{unknown}: Extra inputs are not permitted")
     demand(role in ("user", "assistant", "system"), f"{where}.role: Input should be 'user' or 'assistant'")
     if role == "system":
         demand(
-            SYSTEM_BETA in betas,
+            takes_system,
             'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system"'
             " as an input message role.",
         )
-    empty_end = last and role == "assistant" and message["content"] == []
+    empty_end = (last and role == "assistant" and message["content"] == []) or _is_directive(message)
     demand(
         message["content"] or empty_end,
         f"{where}: all messages must have non-empty content except for the optional final assistant message",
@@ -119,6 +123,30 @@ def _check_message(message: Json, index: int, betas: str, *, last: bool) -> None
         text = message["content"][-1]["text"]
         demand(text == text.rstrip(), "messages: final assistant content cannot end with trailing whitespace")
     _check_server_pairs(message["content"], where)
+
+
+def _is_directive(message: Json) -> bool:
+    return message["role"] == "system" and message["content"] == [] and "output_config" in message
+
+
+def _check_places(messages: list[Json]) -> None:
+    """Messages of the system stand between a user's and an assistant's, or at the end."""
+    placed = [(index, message) for index, message in enumerate(messages) if not _is_directive(message)]
+    for at, (index, message) in enumerate(placed):
+        if message["role"] != "system":
+            continue
+        where = f"messages.{index}"
+        before = next((earlier for _, earlier in reversed(placed[:at]) if earlier["role"] != "system"), None)
+        after = next((later for _, later in placed[at + 1 :] if later["role"] != "system"), None)
+        demand(before, f"{where}: use the top-level 'system' parameter for the initial system prompt; {ANYWHERE}")
+        follows = before["role"] == "user" or before["content"][-1]["type"].endswith("_tool_result")
+        demand(
+            follows,
+            f"{where}: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool "
+            f"result; {ANYWHERE}",
+        )
+        precedes = after is None or after["role"] == "assistant"
+        demand(precedes, f"{where}: role 'system' must precede an 'assistant' message or end the array; {ANYWHERE}")
 
 
 def _check_block(block: Any, role: str, where: str) -> None:

@@ -32,6 +32,17 @@ FORMS = {
     "Claude Code": [f"{at:6d}→{line}" for at, line in enumerate(LINES, 1)],
     "opencode": [f"<path>{PATH}</path>", "<type>file</type>", "<content>", *NUMBERED, "", END, "</content>"],
     "opencode before": ["<file>", *PADDED, "", END, "</file>"],
+    "Cline": [
+        json.dumps(
+            [
+                {
+                    "query": PATH,
+                    "result": "\n".join(f"{at:3d} | {line}" for at, line in enumerate(LINES, 1)),
+                    "success": True,
+                }
+            ]
+        )
+    ],
 }
 
 

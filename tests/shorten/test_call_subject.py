@@ -40,6 +40,14 @@ from sightline.values.items import Call
     ("list_files", {"path": "src"}, Purpose.SEARCH),
     ("search", {"query": "x"}, Purpose.SEARCH),
     ("bash", {"command": "make test"}, Purpose.COMMAND),
+    ("Read", {"filepath": "a.py"}, Purpose.READ),  # Continue's
+    ("Write", {"filepath": "a.py", "content": "x"}, Purpose.WRITE),
+    ("List", {"dirpath": "src"}, Purpose.SEARCH),
+    ("read_files", {"files": [{"path": "a.py", "start_line": 3}]}, Purpose.READ),  # Cline's
+    ("commit", {"files": ["a.py"]}, Purpose.OTHER),
+    ("editor", {"path": "a.py", "old_text": "x", "new_text": "y"}, Purpose.CHANGE),
+    ("run_commands", {"commands": ["cat a.py", "ls"]}, Purpose.SHOW),
+    ("run_commands", {"commands": ["make test"]}, Purpose.COMMAND),
     ("bash", {"command": "cat > a.py <<'EOF'\nx\nEOF"}, Purpose.WRITE),
     ("write_stdin", {"session": 3, "chars": ""}, Purpose.COMMAND),
     ("Task", {"prompt": "look at a.py"}, Purpose.REPORT),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from wire_payloads import as_payload, check_types, payload, write
 
 from sightline.errors import BadInput
@@ -11,6 +12,8 @@ from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Blob, Call, File, Image, Message, Opaque, Result, Role, Text, ToolDefinition, Usage
 from sightline.wire import anthropic
+from sightline.wire.common import in_role
+from sightline.wire.payload import PrefixList
 
 MARK = {"type": "ephemeral"}
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "sig"}
@@ -230,6 +233,50 @@ def test_a_system_message_inside_the_body_stays_there_labelled() -> None:
     written = write(anthropic, payload(body, [Message(Role.SYSTEM, (Text("base"), Blob("/w==")))]))
     assert written["system"] == [text("base"), text("\ufffd")]
     assert written["messages"][1] == {"role": "user", "content": [text("[system] be brief")]}
+
+
+EFFORT = Opaque("anthropic", "+message", {"output_config": {"effort": "high"}})
+SAID = in_role(Message(Role.SYSTEM, (EFFORT, Text("be brief"))), "anthropic")
+USER, ANSWER = Message(Role.USER, (Text("hi"),)), Message(Role.ASSISTANT, (Text("yes"),))
+
+
+@pytest.mark.parametrize(
+    ("body", "stays"),
+    [
+        ([USER, SAID], True),
+        ([USER, SAID, ANSWER, USER], True),
+        ([USER, ANSWER, SAID], False),
+        ([SAID, ANSWER], False),
+        ([USER, SAID, USER], False),
+        ([USER, SAID, SAID, ANSWER], False),
+    ],
+)
+def test_a_system_message_that_the_client_sent_so_keeps_its_role_where_the_api_takes_it(
+    body: list[Message], stays: bool
+) -> None:
+    """After the user's and before an answer, or at the end; elsewhere it is user text. So it is while a list grows."""
+    written = write(anthropic, payload(body))["messages"]
+    at = body.index(SAID)
+    in_its_role = {"role": "system", "content": [text("be brief")], "output_config": {"effort": "high"}}
+    assert written[at] == (in_its_role if stays else {"role": "user", "content": [text("[system] be brief")]})
+    shared = PrefixList[Message]([])
+    for length in range(1, len(body) + 1):
+        shared = shared.grown([body[length - 1]])
+        grown = write(anthropic, replace(payload(body), body=shared))["messages"]
+        assert grown == write(anthropic, payload(body[:length]))["messages"]
+
+
+def test_a_system_message_of_a_client_is_user_text_before_a_window() -> None:
+    """The window is a message of the user's."""
+    written = write(anthropic, payload([USER, SAID], tail=(Message(Role.USER, (Text("window"),)),)))["messages"]
+    assert [message["role"] for message in written] == ["user", "user", "user"]
+
+
+def test_a_system_message_may_say_only_how_hard_to_think() -> None:
+    """It has no content, and needs none."""
+    [said] = anthropic.read([{"role": "system", "content": [], "output_config": {"effort": "low"}}])
+    written = write(anthropic, payload([USER, in_role(said, "anthropic"), ANSWER]))["messages"]
+    assert written[1] == {"role": "system", "content": [], "output_config": {"effort": "low"}}
 
 
 def test_a_recall_joins_only_a_user_message() -> None:

@@ -142,10 +142,11 @@ class _Job:
         print_text(self._out, self._words(key, address=address, command=shlex.join(self._command())))
 
     def _say(self, key: str, one: _Known) -> str:
-        address = provider_addresses(self._address())[one.agent.providers[0]]
+        own = provider_addresses(self._address())
+        addresses = ", ".join(own[provider] for provider in one.agent.providers)
         wrap = self._words("or wrap", program=one.agent.program) if one.agent.is_told else ""
-        facts = {"name": one.agent.name, "wrap": wrap, "file": printable(str(one.file))}
-        return self._words(key, address=one.address or address, **facts)  # fmt: skip
+        facts = {"name": one.agent.name, "wrap": wrap, "file": printable(str(one.file)), "addresses": addresses}
+        return self._words(key, address=one.address or own[one.agent.providers[0]], **facts)
 
     def _look(self, agent: Agent) -> _Known:
         file = file_of(agent.files, os.environ)

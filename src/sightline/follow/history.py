@@ -45,7 +45,8 @@ from sightline.session.session import Session
 from sightline.values.decoders import convert
 from sightline.values.items import Blob, Call, Kind, Message, Part, Text, Usage
 from sightline.values.lock import locked
-from sightline.wire import read_messages
+from sightline.wire import anthropic, read_messages
+from sightline.wire.common import in_role
 from sightline.wire.wire import Reader
 
 _ATTEMPTS = 3  # at appending while other processes append to the same session
@@ -347,8 +348,10 @@ class History:
             raise  # unless reading all of them has raised: that error names the bad index
 
     def _read_values(self, values: Sequence[Any]) -> list[Message]:
-        is_read = all(isinstance(value, Message) for value in values)
-        return list(values) if is_read else read_messages(values, self._wire)
+        if all(isinstance(value, Message) for value in values):
+            return list(values)
+        read = read_messages(values, self._wire)
+        return [in_role(message, anthropic.NAME) for message in read] if self._wire == anthropic.NAME else read
 
     def _remember(self, messages: list[Any], seen: list[Seen], first: int) -> None:
         """Note what was given, from the first message on that is new or has another place."""

@@ -71,9 +71,16 @@ def view_of(message: Any) -> Any:
 
 
 def digest_of(messages: Sequence[Message]) -> bytes:
-    """Return a digest of what messages say. Cache markers and ids of providers are not part of it."""
-    said = msgspec.json.encode([(message.role, message.parts) for message in messages])
+    """Return a digest of what messages say. Cache markers and ids of providers are not part of it, and neither is the
+    role in which a message of the system came: logs of earlier versions do not have it."""
+    said = msgspec.json.encode([(message.role, _said(message)) for message in messages])
     return blake2b(said, digest_size=16).digest()
+
+
+def _said(message: Message) -> Sequence[Part]:
+    if message.role is not Role.SYSTEM:
+        return message.parts
+    return [part for part in message.parts if not common.is_role(part)]
 
 
 def match(

@@ -145,7 +145,7 @@ class Turns:
             provider: Conversations(
                 lambda name, provider=provider: _open(settings, name, provider),  # type: ignore[misc]
                 most_open=_MOST_OPEN,
-                wire="gemini" if provider == "gemini" else "",
+                wire="" if provider == "openai" else provider,
             )
             for provider in settings.upstreams
         }

@@ -18,7 +18,7 @@ from sightline.log.columns import CONSTRAINT, SEARCHED, UNMADE, Column, State, T
 from sightline.log.stores import Span, Store, Tips
 from sightline.values.decoders import decode_json
 
-FORMAT = 25
+FORMAT = 26
 NAME = "columns"
 _LEAD = struct.Struct("<QI")  # length and checksum of the header, which in turn has those of the columns
 

@@ -72,7 +72,7 @@ _SETTING_UP = "We are setting up the context for our chat."
 
 _AGENTS = (
     Agent(
-        "claude", "Claude Code", "2.1.197", "npm:@anthropic-ai/claude-code", "claude", (_ANTHROPIC,),
+        "claude", "Claude Code", "2.1.328", "npm:@anthropic-ai/claude-code", "claude", (_ANTHROPIC,),
         files=("$CLAUDE_CONFIG_DIR/settings.json", "~/.claude/settings.json"),
         settings=(Setting(_ANTHROPIC, ("env", "ANTHROPIC_BASE_URL")),),
         user_agent="claude", session=("x-claude-code-session-id",),
@@ -115,7 +115,7 @@ _AGENTS = (
         summary="<state_snapshot>", lists=("todos",), compacts="apart",
     ),
     Agent(
-        "qwen", "Qwen Code", "0.15.10", "npm:@qwen-code/qwen-code", "qwen", (_OPENAI,),
+        "qwen", "Qwen Code", "0.24.4", "npm:@qwen-code/qwen-code", "qwen", (_OPENAI,),
         files=("$QWEN_HOME/settings.json", "~/.qwen/settings.json"),
         settings=(Setting(_OPENAI, ("env", "OPENAI_BASE_URL")),),
         user_agent="qwencode", openings=(f"This is the Qwen Code. {_SETTING_UP}",),

@@ -14,12 +14,13 @@ from sightline.log.annotations import FileLines
 from sightline.log.columns import FAILED, Path
 from sightline.log.reader import EntryReader
 from sightline.shorten import Purpose, arguments_of, words_in
+from sightline.shorten.json_values import wrapped_result
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
 _MOST_RESULTS = 60  # about one file that are looked at: the newest
 _LARGEST, _MOST_LINES = 1 << 20, 50_000  # characters and lines of a result that is looked at
-_NUMBERED = pattern(r"\s*(\d{1,7})(→|\t|\| ?|: ?)")
+_NUMBERED = pattern(r"\s*(\d{1,7})(→|\t| ?\| ?|: ?)")
 _RANGE = pattern(r"sed\s+-n\s+['\"]?(\d+)(?:,\d+)?p['\"]?\s")
 _FROM_FIRST = pattern(r"(?:cat|head)\s")
 _APART = pattern(r"&&|;|\n")
@@ -28,6 +29,9 @@ _WHOLE = ("content", "contents", "file_text")  # arguments with all of a file's 
 _CHANGES = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
 _FIRST_LINE = ("offset", "start_line", "startLine", "line_start", "start")
 _OUTPUT, _HEADER = "Output:", 8  # a line after which the output of a command begins, among so many
+# How Qwen Code and Gemini CLI begin, before a line of dashes, if they show a part of a file.
+_SHOWING = pattern(r"[^\n]*\bShowing lines (\d{1,7})-(\d{1,7}) of \d")
+_DASHES = "---"
 _REFUSED = ("<tool_use_error>", "The user doesn't want")  # how a result begins that no flag says has failed
 _HUNK = pattern(r"^@@.*$", re.MULTILINE)
 _PATCHED = pattern(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
@@ -154,26 +158,39 @@ def known_text(reader: EntryReader, subject: int, path: Path) -> FileText:
             _apply_call(text, reader, call)
             text.rows.add(call)
         if timeline.purpose[row] in (Purpose.READ, Purpose.SHOW, Purpose.CHANGE):
-            single = len(timeline.subjects_at(row)) == 1
-            _take_result(text, result, row, _arguments(reader, call) if call >= 0 else {}, single)
+            single, is_change = len(timeline.subjects_at(row)) == 1, timeline.purpose[row] == Purpose.CHANGE
+            arguments = _arguments(reader, call) if call >= 0 else {}
+            _take_result(text, result, row, arguments, single=single, is_change=is_change)
     return text
 
 
-def _take_result(text: FileText, result: str, row: int, arguments: dict[str, Any], single: bool) -> None:
-    """Take over the lines that a result shows."""
-    if runs := [*_numbered_runs(result, row)]:
-        for run in runs if single else ():
-            text.put(run)
-            text.rows.add(row)
-        return
-    start = _first_number(arguments) if single else 0
-    lines = result.split("\n")
-    if not start or (len(lines) < 2 and text.lines):
-        return
-    skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line == _OUTPUT), 0)
-    if shown := lines[skip:]:
-        text.put([Line(start + k, line, row, skip + k + 1) for k, line in enumerate(shown)])
+def _take_result(
+    text: FileText, result: str, row: int, arguments: dict[str, Any], *, single: bool, is_change: bool
+) -> None:
+    """Take over the lines that a result shows. What an editing tool says without numbers is no text of the file."""
+    said = wrapped_result(result)  # what is inside is no line of the row's own text
+    runs = [*_numbered_runs(said, row)] or ([*_shown_runs(said, row)] if said == result else [])
+    if not runs and not is_change and (start := _first_number(arguments)):
+        lines = said.split("\n")
+        skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line == _OUTPUT), 0)
+        skip = skip or int(text.path in lines[0] and lines[0].rstrip().endswith(":"))  # as Continue begins
+        shown = [Line(start + k, line, row, skip + k + 1) for k, line in enumerate(lines[skip:])]
+        runs = [shown] if shown and (len(lines) > 1 or not text.lines) else []
+    for run in runs if single else ():
+        text.put(run if said == result else [line._replace(at=0, mark="") for line in run])
         text.rows.add(row)
+
+
+def _shown_runs(result: str, row: int) -> Iterator[list[Line]]:
+    """Yield the lines of a part of a file, if the result begins with their numbers."""
+    lines = result.split("\n")
+    told = next((match for line in lines[:_HEADER] if (match := _SHOWING.match(line))), None)
+    skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line.startswith(_DASHES)), 0)
+    if told and skip:
+        first, last = int(told[1]), int(told[2])
+        skip += lines[skip : skip + 1] == [""] and len(lines) - skip > last - first + 1
+        shown = lines[skip : skip + last - first + 1]
+        yield from [[Line(first + k, line, row, skip + k + 1) for k, line in enumerate(shown)]] if shown else ()
 
 
 def _numbered_runs(result: str, row: int) -> Iterator[list[Line]]:

@@ -10,7 +10,10 @@ from sightline.shorten.command_effect import MOST_PATHS, command_effect, plain_p
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
-_PATHS = ("file_path", "filePath", "notebook_path", "path", "filename", "file", "target_file")
+_PATHS = (
+    "file_path", "filePath", "filepath", "notebook_path", "path", "filename", "file", "target_file", "dirpath",
+)  # fmt: skip
+_LISTED = ("files", "paths", "file_paths")  # arguments that may be several paths, or objects with one each
 _PATH_NAMES = frozenset(_PATHS)
 _COMMANDS = ("command", "cmd", "script")
 _SEARCHES = frozenset(("pattern", "query", "q", "glob", "regex"))
@@ -33,6 +36,7 @@ _PART_TEXTS = frozenset((
 _LISTING = pattern(r"(?i)^(?:ls|dir|tree)$|list|glob|search|find|grep")  # in a tool's name
 _SHELL = pattern(r"(?i)shell|bash|terminal|stdin|exec|console")
 _OTHER_AGENT = pattern(r"(?i)^task$|agent$|delegate$")
+_READING = frozenset(("read", "view", "open", "show", "cat"))  # words in a tool's name
 _WRITING = frozenset(("write", "overwrite", "create", "save"))  # words in a tool's name
 _CHANGING = frozenset(
     ("edit", "replace", "insert", "append", "patch", "update", "modify", "delete", "remove", "rename", "move", "copy")
@@ -73,10 +77,12 @@ def effect_of(call: Call) -> Effect:
     if path := "" if _PATH_NAMES.isdisjoint(arguments) else _first_text(arguments, _PATHS):
         purpose = _path_purpose(call.name, arguments)
         return Effect(purpose, purpose, (plain_path(path[:LONGEST]),))
+    if paths := listed_paths(call.name, arguments):
+        return Effect(Purpose.READ, Purpose.READ, paths)
     for key in _PATCHES:
         if key in arguments and is_patch(arguments[key]):
             return Effect(Purpose.CHANGE, Purpose.CHANGE, _patched(arguments[key]))
-    if command := _first_text(arguments, _COMMANDS):
+    if command := _first_text(arguments, _COMMANDS) or several_commands(arguments):
         return _command_effect(command, arguments)
     if text_of(arguments.get("plan")):
         return Effect(Purpose.WRITE, Purpose.WRITE, ("plan",))
@@ -101,6 +107,22 @@ def _path_purpose(tool: str, arguments: dict[str, Any]) -> Purpose:
         *map(str.lower, _WORD.findall((text_of(arguments.get("command")) or tool)[:LONGEST]))
     }  # one tool may do all
     return Purpose.WRITE if words & _WRITING else Purpose.CHANGE if words & _CHANGING else Purpose.READ
+
+
+def listed_paths(tool: str, arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Return the files that a call reads together, as Cline's `read_files` does; nothing if it does something else."""
+    listed = next((value for key in _LISTED if isinstance(value := arguments.get(key), list)), ())
+    if not listed or _READING.isdisjoint(map(str.lower, _WORD.findall(tool[:LONGEST]))):
+        return ()
+    named = [_first_text(each, _PATHS) if isinstance(each, dict) else text_of(each) for each in listed[:MOST_PATHS]]
+    return tuple(dict.fromkeys(plain_path(path[:LONGEST]) for path in named if path))
+
+
+def several_commands(arguments: dict[str, Any]) -> str:
+    """Return the command lines that a call runs one after the other, as that of Cline's `run_commands`."""
+    listed = arguments.get("commands")
+    is_lines = isinstance(listed, list) and all(isinstance(line, str) for line in listed)
+    return "\n".join(listed).strip() if is_lines else ""  # type: ignore[arg-type]
 
 
 def _other_purpose(tool: str, arguments: dict[str, Any]) -> Purpose:
@@ -144,7 +166,8 @@ def is_file_read(call_id: str, tool: str) -> bool:
 def subject_of(call: Call) -> str:
     """Return the path, command, URL, pattern or query in the arguments of a call; "" if there is none."""
     arguments = arguments_of(call)
-    return next((text for key in KEYS if key in arguments and (text := text_of(arguments[key]))), "")[:LONGEST]
+    named = next((text for key in KEYS if key in arguments and (text := text_of(arguments[key]))), "")
+    return (named or " ".join(listed_paths(call.name, arguments)) or several_commands(arguments))[:LONGEST]
 
 
 def arguments_of(call: Call) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.shorten.file_description import balanced, described
-from sightline.shorten.json_values import decode_json
+from sightline.shorten.json_values import decode_json, wrapped_result
 from sightline.shorten.labels import phrases, tables
 from sightline.shorten.sample import encodable
 
@@ -44,6 +44,7 @@ class _Document(Struct):
 
 def parse_read(text: str, path: str = "") -> Read | None:
     """Return what a result says; `path` is the call's, for results that name no file. None if nothing names a file."""
+    text = wrapped_result(text)
     read = _from_json(text) or _from_header(text) or _from_frame(text, path) or Read(path, text)
     return read if file_name(read.path) else None
 

@@ -57,8 +57,24 @@ def parse_json(text: str) -> Any:
     return decode_json(text, dict[str, Any] | list[Any]) or None
 
 
+_WRAPPED = {"query", "result", "success"}
+
+
+def wrapped_result(text: str) -> str:
+    """Return what a tool of Cline's says in a text: its results are objects with the query, and perhaps an error."""
+    if not text.startswith(('[{"query":', '{"query":')) or (value := parse_json(text)) is None:
+        return text
+    members = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, dict) and _WRAPPED <= each.keys() <= _WRAPPED | {"error"} for each in members):
+        return text
+    said = [each["result"] if each["success"] else each.get("error") for each in members]
+    return "\n".join(said) if all(isinstance(each, str) for each in said) else text
+
+
 def wrapped_text(value: Any, size: int) -> str | None:
     """Return the document as lines if one string is most of it, as when a tool wraps its output in JSON."""
+    if isinstance(value, list) and len(value) == 1:
+        [value] = value
     if not isinstance(value, dict):
         return None
     longest = max((v for v in value.values() if isinstance(v, str)), key=len, default="")

@@ -2,8 +2,9 @@
 
 Read: a user message with tool results becomes one TOOL message for each, then a USER message with the rest.
 Written: content is always a list of blocks, and the results of one assistant message are one user message. A system
-message inside the body is user text after "[system] ", because not every model accepts that role there. `is_error` is
-set if the result has an error word; the word itself is not sent. Blank text is left out, and a message that has nothing
+message inside the body is user text after "[system] ", because not every model accepts that role there; one that the
+client itself sent in this role keeps it where the API takes it. `is_error` is set if the result has an error word; the
+word itself is not sent. Blank text is left out, and a message that has nothing
 else says "[empty]". An assistant's message does not end with blanks, because the API refuses them in the last message;
 it is so in every message, so that none changes when others follow. A file or image that this provider does not accept
 becomes a line of text with its name. Fields of a message that are not known here are written with it again.
@@ -281,20 +282,30 @@ def write_messages(messages: Sequence[Message], breakpoints: Collection[int] = (
         if message.role is last and (message.role is Role.TOOL or joins(message, last)):
             written[-1]["content"] += blocks
         else:
-            role = "assistant" if message.role is Role.ASSISTANT else "user"
-            written.append({"role": role, "content": blocks})
+            written.append({"role": _role_of(message), "content": blocks})
         written[-1] |= _fields_of(message)
         last = message.role
-        if number in breakpoints:
+        if number in breakpoints and "clear_at" not in written[-1]:  # what is for one turn only has no marker
             targets.append(_last_cacheable(written[-1]["content"]))
     for target in targets:
         _mark(target)
     return written
 
 
-def _fields_of(message: Message) -> Json:
-    """Return the further fields of a message. One of the system is written as user text, which has none."""
+def _role_of(message: Message) -> str:
     if message.role is Role.SYSTEM:
+        return "system" if _keeps_role(message) else "user"
+    return "assistant" if message.role is Role.ASSISTANT else "user"
+
+
+def _keeps_role(message: Message) -> bool:
+    """Whether a message is written in the role of the system: the client sent it so, and it may stand there."""
+    return any(isinstance(part, Opaque) and part.provider == NAME and common.is_role(part) for part in message.parts)
+
+
+def _fields_of(message: Message) -> Json:
+    """Return the further fields of a message. User text in place of one of the system has none."""
+    if message.role is Role.SYSTEM and not _keeps_role(message):
         return {}
     parts = result_of(message).parts if message.role is Role.TOOL else message.parts
     return common.fields_of(parts, NAME, "+message")
@@ -305,7 +316,11 @@ def _message_blocks(message: Message) -> list[Json]:
         case Role.TOOL:
             return [_result(result_of(message))]
         case Role.SYSTEM:
-            blocks = _blocks(common.without_media(message.parts)) or [_text(common.EMPTY)]
+            blocks = _blocks(common.without_media(message.parts))
+            if not (blocks or _fields_of(message)):  # fields alone may say how hard to think from there on
+                blocks = [_text(common.EMPTY)]
+            if _keeps_role(message):
+                return blocks
             return [{**blocks[0], "text": SYSTEM + blocks[0].get("text", "")}, *blocks[1:]]
         case Role.ASSISTANT:
             blocks = _blocks(common.without_media(message.parts))

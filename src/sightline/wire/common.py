@@ -2,9 +2,10 @@
 
 A provider says more about a part than the neutral values have room for: citations of a text, the item id of a call.
 Such fields follow their part as an Opaque whose kind is "+" and the name of the part ("+text", "+call", "+image",
-"+file"). "+result" is the last part of its Result; "+message" comes before the parts of its message. So readers of
-plain text see a plain Text, the same provider gets its block back whole, and dropping the opaque parts drops the item
-ids with them.
+"+file"). "+result" is the last part of its Result; "+message" comes before the parts of its message, and "+role" before
+those of a message that the provider gets in the role of the system in the middle of its list. So readers of plain text
+see a plain Text, the same provider gets its block back whole, and dropping the opaque parts drops the item ids with
+them.
 """
 
 from base64 import b64decode, b64encode
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.values.escape import plain_name
@@ -49,6 +51,7 @@ STOPS = {
 }  # fmt: skip
 """Why a reply ended early, by the words of OpenAI, Mistral and Anthropic. Any other word is a normal end."""
 
+ROLE = "+role"
 MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})  # breakpoints are the plan's, never the caller's
 
 
@@ -293,6 +296,18 @@ def with_fields(part: Part, provider: str, fields: Json) -> tuple[Part, ...]:
 def fields_part(provider: str, kind: str, fields: Json) -> tuple[Opaque, ...]:
     """Further fields as an opaque part of this kind, such as "+message"; nothing if there are no fields."""
     return (Opaque(provider, kind, fields),) if fields else ()
+
+
+def in_role(message: Message, provider: str) -> Message:
+    """Return a message that the provider gets in its list, with a part that says so if it is one of the system."""
+    if message.role is not Role.SYSTEM:
+        return message
+    return replace(message, parts=(Opaque(provider, ROLE, {}), *message.parts))
+
+
+def is_role(part: Part) -> bool:
+    """Whether a part says that the provider gets its message in the role of the system in the middle of its list."""
+    return isinstance(part, Opaque) and part.kind == ROLE
 
 
 def text_block(block: Json, provider: str) -> tuple[Part, ...]:

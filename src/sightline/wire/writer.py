@@ -10,10 +10,12 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.values.items import Message, Role
 from sightline.wire.call_ids import WireIds, begins_run, in_call_order, odd_names
+from sightline.wire.common import is_role
 from sightline.wire.payload import Payload, PrefixList
 from sightline.wire.wire import Json, Wire
 
@@ -54,13 +56,13 @@ def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None
 
 
 def _draft_of(payload: Payload, wire: Wire) -> "Draft":
-    odd = odd_names(payload.tools)
-    draft = Draft(wire, odd)
+    odd, has_tail = odd_names(payload.tools), bool(payload.tail)
+    draft = Draft(wire, odd, has_tail=has_tail)
     if isinstance(payload.body, PrefixList):
         kept: Draft = payload.body.derived.setdefault(id(wire), draft)  # it holds its wire, so the id stays its own
-        if kept.odd == odd:
+        if (kept.odd, kept.has_tail) == (odd, has_tail):
             return kept
-        payload.body.derived[id(wire)] = draft  # the tools are others, so that the prefix is another anyway
+        payload.body.derived[id(wire)] = draft  # the tools or windows are others: so is the prefix
     return draft
 
 
@@ -96,9 +98,16 @@ class Draft:
     """What one wire has written of a list of messages that only grows. It serves every beginning of that list."""
 
     def __init__(
-        self, wire: Wire, odd: frozenset[str] = frozenset(), pieces: Sequence[bytes] = (), shared: int = 0
+        self,
+        wire: Wire,
+        odd: frozenset[str] = frozenset(),
+        pieces: Sequence[bytes] = (),
+        shared: int = 0,
+        *,
+        has_tail: bool = False,
     ) -> None:
-        self._wire, self.odd, self._ids = wire, odd, WireIds(wire.IDS, odd)
+        """has_tail: the user's messages follow in every payload, so that none at the end keeps another role."""
+        self._wire, self.odd, self._ids, self.has_tail = wire, odd, WireIds(wire.IDS, odd), has_tail
         self._messages: list[Message] = []  # those of the list, with legal ids
         self._starts: list[int] = []  # where each run begins
         self._pieces = list(pieces)  # the first runs as JSON, each with all its messages so far
@@ -110,7 +119,8 @@ class Draft:
         """A draft of another list that has the first `length` messages in common with this one."""
         with self._lock:
             shared = min(length, len(self._messages))
-            draft = Draft(self._wire, self.odd, self._pieces[: self._whole_runs(shared)], shared)
+            pieces = self._pieces[: self._whole_runs(shared)]
+            draft = Draft(self._wire, self.odd, pieces, shared, has_tail=self.has_tail)
             draft._head = self._head
             return draft
 
@@ -140,6 +150,8 @@ class Draft:
             runs = self._pieces[:whole]
             if whole < bisect_left(self._starts, length):  # this body ends in the middle of a run
                 runs.append(self._written(whole, length))
+            if runs and _keeps_role(self._messages[length - 1]):  # what follows here may be something else
+                runs[-1] = self._written(len(runs) - 1, length)
             marked: dict[int, list[int]] = {}
             for place in breakpoints:
                 at = bisect_left(self._starts, place) - 1
@@ -152,6 +164,8 @@ class Draft:
         """Take in the messages that are new."""
         for message in body[len(self._messages) :]:
             fitted = self._ids.fit(message)
+            if self._messages and len(self._messages) >= self._shared and _keeps_role(self._messages[-1]):
+                del self._pieces[len(self._starts) - 1 :]  # whether it keeps its role depends on what follows
             if begins_run(fitted, self._messages[-1].role if self._messages else None):
                 self._starts.append(len(self._messages))
             elif len(self._messages) >= self._shared:
@@ -163,9 +177,24 @@ class Draft:
         return len(self._starts) if length >= len(self._messages) else max(0, bisect_right(self._starts, length) - 1)
 
     def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
-        end = min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
-        run = in_call_order(self._messages[self._starts[at] : end])
+        start, end = self._starts[at], min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
+        run = in_call_order(self._messages[start:end])
+        if _keeps_role(run[0]) and not self._may_keep_role(start, end, length):
+            run = [replace(run[0], parts=tuple(part for part in run[0].parts if not is_role(part))), *run[1:]]
         return _elements(self._wire.write_messages(run, breakpoints), self._wire)
+
+    def _may_keep_role(self, start: int, end: int, length: int) -> bool:
+        """Whether a message may be the system's: after the user's or a result, and before an answer or at the end."""
+        if self.has_tail or not start or end != start + 1:
+            return False
+        if self._messages[start - 1].role not in (Role.USER, Role.TOOL):
+            return False
+        return end >= length or self._messages[end].role is Role.ASSISTANT
+
+
+def _keeps_role(message: Message) -> bool:
+    """Whether a client sent a message in the role of the system in the middle of its list."""
+    return message.role is Role.SYSTEM and any(map(is_role, message.parts))
 
 
 def _elements(messages: list[Json], wire: Wire, hook: str = "write_messages") -> bytes:

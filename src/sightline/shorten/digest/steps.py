@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from sightline.shorten import shell
-from sightline.shorten.call_subject import subject_of, text_of
+from sightline.shorten.call_subject import listed_paths, several_commands, subject_of, text_of
 from sightline.shorten.identifiers import values_of_lines
 from sightline.shorten.rules.sent_results import Words, divided_words, said_text
 from sightline.shorten.sample import cut_at_blank, encodable, read_sample
@@ -163,13 +163,15 @@ _TOOLS = {
     "apply_diff search_replace edit_notebook append append_file",
     DELETED: "delete delete_file remove remove_file",
 }
+_PARTS = {"old_str", "old_text", "insert_line"}  # arguments of an editor that changes a part
+_TEXTS = {"new_str", "new_text", "file_text"}
 _ACTIONS = {name: action for action, tools in _TOOLS.items() for name in tools.split()}
 
 
 def _command_of(call: Call) -> str:
     """Return the command line that a call runs; "" if it runs none."""
     arguments = call.input if isinstance(call.input, dict) else {}
-    return text_of(arguments.get("command")) or text_of(arguments.get("cmd"))
+    return text_of(arguments.get("command")) or text_of(arguments.get("cmd")) or several_commands(arguments)
 
 
 def _call_touches(
@@ -187,6 +189,8 @@ def _call_touches(
     elif path := next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str) and arguments[key]), ""):
         action = _find_action(call.name, arguments)
         touches = [Touch(path, action)] if action and failed is None else []
+    elif listed := listed_paths(call.name, arguments):
+        touches = [Touch(path, READ) for path in listed] if failed is None else []
     else:
         touches = shell.command_touches(commands, scripts)
     return [
@@ -202,6 +206,6 @@ def _find_action(tool: str, arguments: dict[str, Any]) -> str:
     if name in _ACTIONS:
         return _ACTIONS[name]
     verb = arguments.get("command") or arguments.get("action")
-    if verb is None and "editor" in name and not {"old_str", "new_str", "file_text"} & arguments.keys():
-        return READ
+    if verb is None and "editor" in name:
+        return CHANGED if _PARTS & arguments.keys() else WRITTEN if _TEXTS & arguments.keys() else READ
     return _ACTIONS.get(verb, CHANGED if verb == "undo_edit" else "") if isinstance(verb, str) else ""
