@@ -670,7 +670,6 @@ export interface SessionDetails {
   settings: Settings;
   kinds: Record<string, number>;
   open_calls: string[];
-  last_call: CallFacts | null;
   windows: number;
   damaged: number;
   summary_running: boolean;

@@ -11,12 +11,11 @@ from sightline.imports.importer import import_into
 from sightline.log.levels import Reader
 from sightline.testing import calling
 from sightline.values.items import Call, Kind, Message, Opaque, Result, Role, Text, Usage
-from sightline.view import model_calls
 from sightline.view.call_contents import CallContents, compare
 from sightline.view.call_payloads import UnknownCallNumber, call_payload, receipt_of, session_before
 from sightline.view.call_rows import call_at, call_rows, calls_answered, usual_budget
 from sightline.view.call_values import CallRow
-from sightline.view.model_calls import call_index, read_more_calls
+from sightline.view.model_calls import call_index
 from sightline.view.token_tree import token_tree
 from sightline.view.tool_calls import ToolCalls
 
@@ -119,10 +118,8 @@ def test_any_page_gives_the_same_rows() -> None:
         assert call_rows(session, 50, 10) == ([], 12)
 
 
-@pytest.mark.parametrize("rows_at_once", [1, 3, 1000])
-def test_calls_read_in_steps_are_the_same(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if somebody asks for the calls that answered some rows between, and if the last one has no answer yet."""
-    monkeypatch.setattr(model_calls, "_ROWS_AT_ONCE", rows_at_once)
+def test_calls_read_in_steps_are_the_same() -> None:
+    """A page of messages reads those that answered it; the last one has no answer yet."""
     stores = MemoryStores()
     with composed(stores=stores) as session:
         session.user("More")
@@ -132,9 +129,6 @@ def test_calls_read_in_steps_are_the_same(rows_at_once: int, monkeypatch: pytest
         replies = [row for row in range(len(session.log.timeline)) if session.log.timeline.kind[row] == Kind.ASSISTANT]
         for row in replies:
             assert [made.number for made in calls_answered(stepwise, [row]).values()] == [replies.index(row) + 1]
-            read_more_calls(stepwise)
-        while read_more_calls(stepwise):
-            pass
         assert call_rows(stepwise, 0, 100) == (rows, total)
         assert total == len(replies) + 1
 
@@ -144,7 +138,7 @@ def test_the_first_calls_are_known_without_the_others() -> None:
     with composed() as session:
         first = session.log.timeline.kind.index(Kind.ASSISTANT)
         assert [made.number for made in calls_answered(session, [first]).values()] == [1]
-        assert model_calls._index(session).calls[1:] == []
+        assert call_index(session, first + 1).calls[1:] == []
 
 
 def test_calls_that_come_later_are_added() -> None:

@@ -26,11 +26,9 @@ from sightline.server.rest_values import (
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.settings import Settings, read_strategy
-from sightline.view.call_rows import call_at, call_rows
 from sightline.view.catalog.places import Place
 from sightline.view.document import SUFFIXES, TRANSCRIPTS
 from sightline.view.inspection import current_branch, item_counts
-from sightline.view.model_calls import read_more_calls
 
 _MEDIA = {
     LOG_FORMAT: "application/x-ndjson",
@@ -65,17 +63,13 @@ async def get_session(request: ApiRequest) -> SessionDetails:
     async with request.session() as session:
         facts = await request.server.listing.facts(request.path["id"])
         equipped = equipped_model(request.server, request.path["id"])
-        while await asyncio.to_thread(read_more_calls, session.session):
-            pass  # a view that is opened at the same time does not wait for all calls of a long session
 
         def read(session: Session) -> SessionDetails:
-            _, total = call_rows(session, 0, 0)
             return SessionDetails(
                 facts=facts,
                 settings=session.settings,
                 kinds=item_counts(session),
                 open_calls=[call.name for call in session.open_calls],
-                last_call=call_at(session, total)[1] if total else None,
                 windows=len(session.windows.live()),
                 damaged=session.damaged,
                 summary_running=session.summaries.running,

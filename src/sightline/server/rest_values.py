@@ -7,7 +7,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from sightline.server.snippets import SnippetPart
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
-from sightline.view.call_values import CallFacts
 from sightline.view.catalog.listed_sessions import SessionFacts
 from sightline.view.inspection import CompactionFacts, ItemFacts, WindowFacts
 from sightline.view.row_filter import RowFilter
@@ -349,7 +348,6 @@ class SessionDetails(Struct, frozen=True):
     settings: Settings
     kinds: dict[str, int]
     open_calls: list[str]
-    last_call: CallFacts | None
     windows: int  # that are open
     damaged: int
     summary_running: bool

@@ -18,7 +18,6 @@ from sightline.view.cleared_results import Clearings
 from sightline.view.ledger import CallSums, Ledger, compactions_in_force
 
 _READ_AT_ONCE = 512  # replies
-_ROWS_AT_ONCE = 10_000  # after which others may have the session
 
 
 class ModelCall(NamedTuple):
@@ -80,11 +79,6 @@ class CallIndex(BranchIndex):
             for unanswered in receipts[at:]:
                 self._add(NONE, unanswered)
 
-    def read_more(self) -> bool:
-        """Add some of the calls that were made since. False: all are known."""
-        self.update(self._next_row + _ROWS_AT_ONCE)
-        return self._next_row < len(self.timeline)
-
     def last_replies(self, most: int) -> list[int]:
         """Return the last answers of the branch, in order, whether their calls were added or not."""
         timeline, replies = self.timeline, list[int]()
@@ -145,21 +139,10 @@ def call_index(session: Session, end: int | None = None) -> CallIndex:
 
     Hold the session's lock while you use it.
     """
-    index = _index(session)
-    index.update(end)
-    return index
-
-
-def read_more_calls(session: Session) -> bool:
-    """Read some of the calls that nobody has read yet, so that others have the session between. False: all are."""
-    with session._lock:
-        return _index(session).read_more()
-
-
-def _index(session: Session) -> CallIndex:
     index = _known.get(session)
     if index is None or not index.fits(session.log):
         index = _known[session] = CallIndex(session.log)
+    index.update(end)
     return index
 
 
