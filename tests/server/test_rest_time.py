@@ -32,7 +32,7 @@ def test_the_steps_of_a_run_come_in_pages(server: RestServer, project: Path) -> 
         steps += page["steps"]
         start = page["next"]
     assert [step["seconds"] for step in steps] == [None, 1, 10, 1, 20, 1, 30, 1, 40, 1, 50]
-    assert page["sums"] == {"model": 5, "tools": 150, "user": 0, "calls": 10, "timed": 10}
+    assert page["sums"] == {"model": 5, "tools": 150, "user": 0, "calls": 10, "timed": 10, "length": 155, "rest": 0}
     slowest = server.get(f"{TIMED}/time?sort=longest&limit=2")
     assert ([step["about"] for step in slowest["steps"]], slowest["longest"]) == (["run 5", "run 4"], 50)
 

@@ -14,7 +14,7 @@ from sightline.log.annotations import FileLines
 from sightline.log.columns import FAILED, Path
 from sightline.log.reader import EntryReader
 from sightline.shorten import Purpose, arguments_of, words_in
-from sightline.shorten.json_values import wrapped_result
+from sightline.shorten.json_text import wrapped_result
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from sightline.shorten.json_values import decode_json
+from sightline.shorten.json_text import decode_json
 from sightline.shorten.labels import phrases
 from sightline.shorten.lines import has_line_numbers, strip_number
 from sightline.shorten.outline.languages import language, language_of_path

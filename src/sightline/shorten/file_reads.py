@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from sightline.shorten.file_description import balanced, described
-from sightline.shorten.json_values import decode_json, wrapped_result
+from sightline.shorten.json_text import decode_json, wrapped_result
 from sightline.shorten.labels import phrases, tables
 from sightline.shorten.sample import encodable
 

@@ -6,16 +6,12 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-import msgspec
-
 from sightline.shorten.fill import Piece, Pieces, by_place, rank, rank_by_label, rows_by_label
 from sightline.shorten.identifiers import values_in, values_of_lines, without_marks
 from sightline.shorten.lines import Levels, gist_level, value_worths
 from sightline.shorten.rarity import cell_traits, odd_pieces, odd_rows
-from sightline.values.decoders import json_decoder
 
 MOST_PIECES = 1500  # a larger document is read from its beginning
-LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
 DEEPEST = 12
 COMPARED, KEYS, NESTED = 500, 24, 3  # members of a list that are compared, by how many keys, down to which depth
 ROW = 300  # characters of one row
@@ -40,35 +36,6 @@ class _Statement(NamedTuple):
     key: str  # written before the text
     text: str
     worth: float
-
-
-def decode_json(text: str, kind: Any) -> Any:
-    """Return a JSON document as this type; None if it is not one, or nested too deep."""
-    try:
-        return json_decoder(kind).decode(text)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-
-
-def parse_json(text: str) -> Any:
-    """Return the JSON value of a text, or None if it is not an object or a list with members."""
-    if len(text) > LARGEST or text[:64].lstrip()[:1] not in ("{", "["):
-        return None
-    return decode_json(text, dict[str, Any] | list[Any]) or None
-
-
-_WRAPPED = {"query", "result", "success"}
-
-
-def wrapped_result(text: str) -> str:
-    """Return what a tool of Cline's says in a text: its results are objects with the query, and perhaps an error."""
-    if not text.startswith(('[{"query":', '{"query":')) or (value := parse_json(text)) is None:
-        return text
-    members = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, dict) and _WRAPPED <= each.keys() <= _WRAPPED | {"error"} for each in members):
-        return text
-    said = [each["result"] if each["success"] else each.get("error") for each in members]
-    return "\n".join(said) if all(isinstance(each, str) for each in said) else text
 
 
 def wrapped_text(value: Any, size: int) -> str | None:

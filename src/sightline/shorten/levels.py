@@ -10,7 +10,8 @@ from sightline.shorten.dispatch import KIND, Choice, foreign_key, foreign_levels
 from sightline.shorten.file_reads import read_gist
 from sightline.shorten.fill import EMPTY, Count, CountedText, Level, TokenLimit, fill
 from sightline.shorten.identifiers import values_in
-from sightline.shorten.json_values import json_levels, parse_json, wrapped_text
+from sightline.shorten.json_text import parse_json
+from sightline.shorten.json_values import json_levels, wrapped_text
 from sightline.shorten.labels import phrases, tables
 from sightline.shorten.lines import make_view
 from sightline.shorten.sample import (
