@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
-from sightline.log.annotations import LOWERING, NO_TOOLS, RECEIPT_FORMAT, PlanNote, ReceiptNote, RenditionNote, ToolsNote
+from sightline.log.annotations import (
+    LOWERING,
+    NO_TOOLS,
+    RECEIPT_FORMAT,
+    PlanNote,
+    ReceiptNote,
+    RenditionNote,
+    ToolsNote,
+)
 from sightline.log.columns import NONE, UNBOUNDED, Path, Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
