@@ -6,6 +6,7 @@ import pytest
 
 from sightline import Budget, MemoryStores, Session
 from sightline.adapters import strands_messages as form
+from sightline.compose.receipts import reused_tokens
 from sightline.compose.verify import verify
 from sightline.follow.conversations import Conversations
 from sightline.follow.list_call import ListCall, writer_of
@@ -68,6 +69,20 @@ def test_a_branch_begins_as_the_calls_after_its_beginning_did() -> None:
         rows, _ = call_rows(branch, 0, 100)
         assert [row.reason for row in rows[-2:]] == ["", ""]
         assert not [mark for row in rows[-2:] for mark in row.marks if mark.kind == "sweep"]
+
+
+def test_what_a_branch_said_itself_is_not_forecast_as_cached() -> None:
+    """Its first call finds in the cache what it begins with as the call of the other branch did, and nothing else."""
+    with swept(MemoryStores()) as session:
+        sent = session.preview(ROOM)
+        session.reply("That is so.")
+        branch = session.fork(before_turn(session, -1))
+        branch.user("Another question " + "with many words " * 300)
+        payload = branch.compose(ROOM)
+        reused = reused_tokens(sent, payload, branch.log.reader.profile)
+        row = call_rows(branch, 0, 100)[0][-1]
+        assert row.total - 600 > reused
+        assert abs(row.cached - reused) < 20
 
 
 def test_a_branch_from_long_ago_is_composed_anew() -> None:
