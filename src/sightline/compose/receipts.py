@@ -19,7 +19,7 @@ from sightline.log.annotations import (
     RenditionNote,
     ToolsNote,
 )
-from sightline.log.columns import NONE, UNBOUNDED, Path, Timeline
+from sightline.log.columns import NONE, UNBOUNDED, Compaction, Mark, Path, Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
@@ -217,8 +217,9 @@ def _can_go_on(journal: Journal, sent: Sent) -> bool:
     if sent.note.question:
         return False
     timeline, path, begins = journal.timeline, journal.path, journal.timeline.branches[journal.branch].at
-    lowered = (mark for mark in timeline.marks if mark.what in LOWERING)
-    made = (each for each in (*timeline.compactions, *lowered) if each.offset < sent.offset and sent.path.knows(each))
+    decided: list[Compaction | Mark] = [*timeline.compactions]
+    decided += [mark for mark in timeline.marks if mark.what in LOWERING]
+    made = (each for each in decided if each.offset < sent.offset and sent.path.knows(each))
     if not all(map(path.knows, made)):  # what it covers would be neither shown nor summarised
         return False
     swept = next((note for note in sent.notes(journal) if note.plan is not None), None)
