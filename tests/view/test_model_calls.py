@@ -141,6 +141,20 @@ def test_the_first_calls_are_known_without_the_others() -> None:
         assert call_index(session, first + 1).calls[1:] == []
 
 
+def test_calls_without_answers_stay_as_they_were_when_later_ones_are_answered() -> None:
+    """What was counted for the last of them is not counted for those before it."""
+    stores = MemoryStores()
+    with composed(2, stores=stores) as session:
+        for words in ("More", "And more of it, with far more words than before"):
+            session.user(words)
+            session.compose(ROOM)
+            waiting = call_rows(session, 4, 10)[0]
+        session.reply("Yes.")
+        rows, total = call_rows(session, 0, 100)
+        assert rows[4] == waiting[0]
+        assert call_rows(Session.inspect("s", stores=stores), 0, 100) == (rows, total)
+
+
 def test_calls_that_come_later_are_added() -> None:
     """Also the reply of one that had none yet; numbers stay."""
     with composed(2) as session:

@@ -10,8 +10,16 @@ from typing import NamedTuple
 
 from sightline.compose.inputs import window_rows
 from sightline.compose.render import ComposeInputs, first_change, layout
-from sightline.log.annotations import NO_TOOLS, RECEIPT_FORMAT, PlanNote, ReceiptNote, RenditionNote, ToolsNote
-from sightline.log.columns import NONE, UNBOUNDED, Path, Timeline
+from sightline.log.annotations import (
+    LOWERING,
+    NO_TOOLS,
+    RECEIPT_FORMAT,
+    PlanNote,
+    ReceiptNote,
+    RenditionNote,
+    ToolsNote,
+)
+from sightline.log.columns import NONE, UNBOUNDED, Compaction, Mark, Path, Timeline
 from sightline.log.entries import Entry
 from sightline.log.journal import Journal
 from sightline.log.stores import Span
@@ -208,16 +216,32 @@ def _can_go_on(journal: Journal, sent: Sent) -> bool:
     """Whether what a payload decided holds on a branch that has only its beginning."""
     if sent.note.question:
         return False
-    made = (each for each in journal.timeline.compactions if each.offset < sent.offset and sent.path.knows(each))
-    if not all(map(journal.path.knows, made)):  # what it covers would be neither shown nor summarised
+    timeline, path, begins = journal.timeline, journal.path, journal.timeline.branches[journal.branch].at
+    decided: list[Compaction | Mark] = [*timeline.compactions]
+    decided += [mark for mark in timeline.marks if mark.what in LOWERING]
+    made = (each for each in decided if each.offset < sent.offset and sent.path.knows(each))
+    if not all(map(path.knows, made)):  # what it covers would be neither shown nor summarised
         return False
     swept = next((note for note in sent.notes(journal) if note.plan is not None), None)
     if swept is None or swept.plan is None or not (swept.plan.lods or swept.plan.left_out):
         return False
-    timeline = journal.timeline
-    since = range(timeline.branches[journal.branch].at + 1, bisect_right(timeline.seq, swept.seq))
+    if _hides_too_much(timeline, swept.plan, timeline.last_user(path, begins + 1), begins):
+        return False
+    since = range(begins + 1, bisect_right(timeline.seq, swept.seq))
     said = (timeline.full[row] for row in timeline.rows_on(sent.path, since) if timeline.kind[row] != Kind.RECALL)
     return sum(said) <= _MOST_SAID * swept.plan.base
+
+
+def _hides_too_much(timeline: Timeline, plan: PlanNote, asked: int, begins: int) -> bool:
+    """Whether a plan hides what a branch that begins after this row does not have, or what its user asked last."""
+    hidden = [*plan.out, *([plan.left_out[2:]] if plan.left_out is not None else [])]
+    if any(last > timeline.seq[begins] for _, last in hidden):
+        return True
+    rows = timeline.rows_of(asked) if asked >= 0 else []
+    return any(
+        timeline.id(row) in plan.lods or any(first <= timeline.seq[row] <= last for first, last in plan.out)
+        for row in rows
+    )
 
 
 def _sent(journal: Journal, path: Path, last: int = UNBOUNDED) -> Sent | None:

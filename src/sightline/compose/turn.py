@@ -49,7 +49,8 @@ class Composer:
     def begin(self) -> None:
         """Start at the end of the journal's branch, with what its last receipt says, or one of a branch beside it."""
         journal, timeline, path = self.journal, self.journal.timeline, self.journal.path
-        sent = receipts.sent_beside(journal) or receipts.last_sent(journal)
+        own = receipts.last_sent(journal)
+        sent = receipts.sent_beside(journal) or own
         self.configure()
         self.payload: Payload | None = None  # the last one sent
         self._resumed = sent  # the one to restore, until it is
@@ -61,7 +62,8 @@ class Composer:
         self._marks_key: tuple[int, int, int] = (-1, -1, -1)
         self._marks = inputs.Marks()
         self._question = timeline.last_user(path, len(timeline))  # the unit of the user's own last message
-        self._searched = inputs.last_searched_question(timeline, path, self.receipt)
+        # What was recalled for a payload of another branch is not on this one.
+        self._searched = inputs.last_searched_question(timeline, path, own.note if own is not None else None)
         observed = receipts.reported(journal, sent) if sent is not None else None
         self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0, observed)
         self.budget = receipts.last_budget(journal, self.receipt)

@@ -184,9 +184,7 @@ class _Rows:
         timestamp = when or (entry.timestamp if entry is not None else "")
         model, usage = _answer(entry, note)
         limit, limit_from = (note.limit, "budget") if note is not None else (self._limits.get(model), "model")
-        cached = (
-            self._cached(note, sums, tokens, total, before.row if before else None, timestamp) if usage is None else 0
-        )
+        cached = self._cached(call, note, sums, tokens, total, before, timestamp) if usage is None else 0
         price, output = self._price_of(model), self._output(call) if usage is None else usage.output_tokens
         used = likely_usage(usage, total, output, cached)
         is_reported, cleared = usage is not None, self._index.clearings.sum_at(call.number)
@@ -285,14 +283,16 @@ class _Rows:
 
     def _cached(
         self,
+        call: ModelCall,
         note: ReceiptNote | None,
         sums: CallSums,
         tokens: Tokens,
         total: int,
-        before: CallRow | None,
+        made_before: _Made | None,
         timestamp: str,
     ) -> int:
         """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
+        before, last = made_before or (None, None)
         if before is None or seconds_between(before.timestamp, timestamp) > self._profile.cache_seconds:
             return 0
         head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
@@ -300,6 +300,8 @@ class _Rows:
             reused = head if sums.compactions else before.total
         elif not before.composed:
             reused = 0 if _sweeps(note) else before.total
+        elif note.changed is None and last is not None and last.number != note.number - 1:
+            reused = total - self._since_branch(call)  # it goes on from a call of another branch
         elif note.changed is None:
             reused = before.total - sum(before.tokens.get("window", {}).values())
         else:
@@ -307,6 +309,13 @@ class _Rows:
             reused = head + self._composed.first(note.changed - 1) if note.changed else 0
         reused = min(reused, total)
         return reused if reused >= self._profile.cache_minimum else 0
+
+    def _since_branch(self, call: ModelCall) -> int:
+        """Return the tokens of what was said on the branch of a call until then."""
+        timeline = self._journal.timeline
+        begins = timeline.branches[timeline.receipt_branch[call.receipt]].at
+        rows = timeline.rows_on(self._journal.path, range(begins + 1, call.rows))
+        return sum(size for row in rows for _, size in self._index.ledger.parts(row))
 
     # ------------------------------------------------------------------ marks
 

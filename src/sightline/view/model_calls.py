@@ -42,7 +42,7 @@ class CallIndex(BranchIndex):
         self.clearings = Clearings(journal, self.ledger)
         self.windows: dict[str, int] = {}  # of models, as `call_rows` found them when this was the last answer
         self.windows_at = NONE
-        self._forgotten: list[CallSums] = []  # sums of unanswered calls: their marks move to the next call
+        self._forgotten: dict[int, CallSums] = {}  # receipt → its sums: the ledger may have read on since
 
     def place(self, reply: int) -> int:
         """Return the place among the calls of the one that the answer in this row belongs to."""
@@ -89,10 +89,9 @@ class CallIndex(BranchIndex):
         return replies[::-1]
 
     def _forget_unanswered(self) -> None:
-        """Forget the calls at the end that have no reply. Their sums are found again."""
+        """Forget the calls at the end that have no reply. They are added again, in the same order."""
         while self.calls and self.calls[-1].reply == NONE and self.calls[-1].receipt >= self._next_receipt:
-            self.calls.pop()
-            self._forgotten.append(self.sums.pop())
+            self._forgotten[self.calls.pop().receipt] = self.sums.pop()
 
     def _receipts(self) -> list[int]:
         """Return the receipts of the branch after those that are known, by their places among all of the log."""
@@ -110,16 +109,11 @@ class CallIndex(BranchIndex):
         else:
             rows, offset = reply, timeline.offset[reply]
         self.calls.append(ModelCall(len(self.calls) + 1, reply, receipt, rows, offset))
-        sums = self.ledger.at(rows, offset)
+        sums = self._forgotten.pop(receipt, None) or self.ledger.at(rows, offset)
         if receipt != NONE:
             self.clearings.begin_anew(len(self.calls))
         elif reply != NONE:
             sums = self.clearings.look_at(len(self.calls), reply, sums)
-        if self._forgotten:
-            made = tuple(at for forgotten in reversed(self._forgotten) for at in forgotten.compactions)
-            failed = sums.failed + sum(forgotten.failed for forgotten in self._forgotten)
-            sums = sums._replace(compactions=made + sums.compactions, failed=failed)
-            self._forgotten.clear()
         self.sums.append(sums)
 
 
