@@ -34,6 +34,28 @@ export function hasToken(): boolean {
   return sessionStorage.getItem(KEPT) !== null;
 }
 
+const LOG = "sightline-log"; // for this tab: a file that an address of the server named
+
+/** The file whose session is opened, once. */
+export function takeLog(): string | null {
+  const log = sessionStorage.getItem(LOG);
+  sessionStorage.removeItem(LOG);
+  return log;
+}
+
+let namedLog = ""; // of an address whose token or code nobody has accepted yet: any page may have made that
+
+/** Have the page at the place that follows a token or a code. */
+function goTo(rest = "/"): void {
+  const [place, log] = rest.split("?log=");
+  namedLog = log ? decodeURIComponent(log) : "";
+  history.replaceState(null, "", `${location.pathname}#${place}`);
+}
+
+function keepLog(): void {
+  if (namedLog) sessionStorage.setItem(LOG, namedLog);
+}
+
 let offered = ""; // the token of an address: whoever sent that address may have chosen it
 
 /** The token that the page's address offers, and that nobody has agreed to; empty: there is none. */
@@ -43,7 +65,10 @@ export function offeredToken(): string {
 
 /** Sign the tab in with the token that was offered, or leave it as it is. */
 export function answerOffer(takes: boolean): void {
-  if (takes) setToken(offered);
+  if (takes) {
+    setToken(offered);
+    keepLog();
+  }
   offered = "";
 }
 
@@ -55,7 +80,8 @@ export function takeToken(): boolean {
   const found = IN_ADDRESS.exec(location.hash);
   if (!found) return false;
   offered = found[1]!;
-  history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
+  goTo(found[2]);
+  if (!offeredToken()) keepLog(); // the tab has this token
   return true;
 }
 
@@ -66,10 +92,11 @@ export function takeToken(): boolean {
 export async function takeCode(): Promise<boolean> {
   const found = CODE.exec(location.hash);
   if (!found) return false;
-  history.replaceState(null, "", `${location.pathname}#${found[2] ?? "/"}`);
+  goTo(found[2]);
   try {
     const { token } = await post<{ token: string }>("/inspector/sign-in", { code: found[1] });
     setToken(token);
+    keepLog();
   } catch {
     codeWasUsed = !hasToken();
   }

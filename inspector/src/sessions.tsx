@@ -1,6 +1,6 @@
 // All sessions of all projects and sources: find one, open it, or drop a file to have it imported.
 import { useEffect, useState } from "preact/hooks";
-import { get, post, query } from "./api";
+import { get, post, query, takeLog } from "./api";
 import { useDrop } from "./drop";
 import { FindFields, FoundList, isSought, useSought } from "./find";
 import { Glance } from "./glance";
@@ -26,7 +26,6 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
   const [project, setProject] = useOption("project");
   const [by, setBy] = useOption("sort");
   const [order, setOrder] = useOption("order");
-  const [log, setLog] = useOption("log"); // a file whose session is opened
   const sort = { by: SORTS.find((each) => each === by) ?? "updated", down: order !== "asc" };
   const [selected, setSelected] = useState(-1);
   const field = useSearchKey();
@@ -46,10 +45,9 @@ export function SessionsView({ server }: { server: ServerFacts | undefined }) {
   const imports = useImports(pages.reload);
   const dropping = useDrop(imports.addFiles);
   useEffect(() => {
-    if (!log) return;
-    setLog(null); // who comes back to the list stays there
-    imports.addPath(log); // what is new in it comes first
-  }, [log]);
+    const log = takeLog();
+    if (log) imports.addPath(log); // what is new in it comes first
+  }, []);
   const first = pages.first as SessionPage | undefined;
   const open = (index: number) => {
     const row = pages.row(index);

@@ -92,7 +92,7 @@ def test_a_file_that_is_offered_is_imported_when_it_is_opened(changing: Inspecte
 
 
 def test_an_address_can_name_the_log_that_is_opened(changing: InspectedPage) -> None:
-    """As `sightline inspect FILE` prints it. Who goes back from the session comes to the list and stays there."""
+    """As `sightline inspect FILE` prints it, with its token. Who goes back comes to the list and stays there."""
     log = changing.server.folder / "agent-log.jsonl"
     shown = changing.open(f"#/?log={quote(str(log))}")
     expect(shown).to_have_url(re.compile("imported/context"))
@@ -100,6 +100,22 @@ def test_an_address_can_name_the_log_that_is_opened(changing: InspectedPage) -> 
     shown.go_back()
     expect(changing.option("Imported question 1")).to_be_visible()
     expect(shown).to_have_url(f"{changing.server.url}#/")
+
+
+def test_another_link_imports_no_log(changing: InspectedPage) -> None:
+    """Whoever made a link without the server's token, or with another one, has nothing imported by it."""
+    log = quote(str(changing.server.folder / "agent-log.jsonl"))
+    shown = changing.open()
+    for link in (f"#/?log={log}", f"#code=nonsense/?log={log}", f"#token=another/?log={log}"):
+        changing.page.goto("about:blank")
+        changing.page.goto(f"{changing.server.url}{link}")
+        if "token" in link:
+            shown.locator("dialog button:not(.primary)").click()
+        expect(changing.option("Imported question 1")).to_be_visible()
+        changing.settle()
+        assert "imported/context" not in shown.url
+    assert changing.asked("POST /api/imports") == []
+    changing.errors.clear()  # the browser notes the answer to the code
 
 
 def test_a_log_that_has_grown_is_imported_again_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:
