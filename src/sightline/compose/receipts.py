@@ -157,14 +157,13 @@ class Sent(NamedTuple):
 
     def notes(self, journal: Journal) -> Iterator[ReceiptNote]:
         """Yield this receipt and those before it, newest first."""
-        entries = receipt_entries(journal, self.path, self.offset)
-        return (journal.reader.note(entry, ReceiptNote) for entry, _ in entries)
+        return receipts(journal, self.path, self.offset)
 
 
 def receipt_entries(journal: Journal, path: Path | None = None, last: int = UNBOUNDED) -> Iterator[tuple[Entry, int]]:
     """Yield the receipts of the branch as entries with their place in the log, newest first.
 
-    With another `path` those of its branch, with `last` from the one at this place on.
+    `path`: that of another branch, for its receipts. `last`: where the newest one to yield is in the log.
     """
     timeline = journal.timeline
     for index in range(bisect_right(timeline.receipt_offset, last) - 1, -1, -1):
@@ -174,7 +173,7 @@ def receipt_entries(journal: Journal, path: Path | None = None, last: int = UNBO
 
 
 def _is_on(timeline: Timeline, path: Path, receipt: int) -> bool:
-    """Whether a receipt is of this path: of a payload that had only what the path has."""
+    """Whether a receipt is of a payload all of whose rows are on this path."""
     return path.holds(timeline.receipt_branch[receipt], _rows_of(timeline, receipt) - 1)
 
 
@@ -183,9 +182,9 @@ def _rows_of(timeline: Timeline, receipt: int) -> int:
     return bisect_right(timeline.seq, timeline.receipt_seq[receipt])
 
 
-def receipts(journal: Journal) -> Iterator[ReceiptNote]:
-    """Yield the receipts of the branch, newest first."""
-    return (journal.reader.note(entry, ReceiptNote) for entry, _ in receipt_entries(journal))
+def receipts(journal: Journal, path: Path | None = None, last: int = UNBOUNDED) -> Iterator[ReceiptNote]:
+    """Yield the receipts of the branch, newest first. `path` and `last` as for `receipt_entries`."""
+    return (journal.reader.note(entry, ReceiptNote) for entry, _ in receipt_entries(journal, path, last))
 
 
 def last_sent(journal: Journal) -> Sent | None:
@@ -194,10 +193,10 @@ def last_sent(journal: Journal) -> Sent | None:
 
 
 def sent_beside(journal: Journal) -> Sent | None:
-    """Return the newest payload, before the branch began, that had all that it begins with, and more after that.
+    """Return the newest payload of another branch that had the whole beginning of this one, and more after it.
 
-    The provider still knows how that payload begins. None if the branch has sent one itself, if it begins where one
-    ended or long before what was hidden was hidden, or if nothing was.
+    This branch can go on from it, because the provider's cache still has how it begins. None if there is no such
+    payload, if this branch has sent one itself, or if what was decided for the other does not hold here.
     """
     timeline, branch = journal.timeline, journal.timeline.branches[journal.branch]
     since = bisect_left(timeline.receipt_offset, branch.offset)
@@ -220,7 +219,7 @@ def _can_go_on(journal: Journal, sent: Sent) -> bool:
     decided: list[Compaction | Mark] = [*timeline.compactions]
     decided += [mark for mark in timeline.marks if mark.what in LOWERING]
     made = (each for each in decided if each.offset < sent.offset and sent.path.knows(each))
-    if not all(map(path.knows, made)):  # what it covers would be neither shown nor summarised
+    if not all(map(path.knows, made)):  # what it hides would be neither shown nor summarised
         return False
     swept = next((note for note in sent.notes(journal) if note.plan is not None), None)
     if swept is None or swept.plan is None or not (swept.plan.lods or swept.plan.left_out):
@@ -233,7 +232,10 @@ def _can_go_on(journal: Journal, sent: Sent) -> bool:
 
 
 def _hides_too_much(timeline: Timeline, plan: PlanNote, asked: int, begins: int) -> bool:
-    """Whether a plan hides what a branch that begins after this row does not have, or what its user asked last."""
+    """Whether a plan hides anything after the row where a branch begins, or `asked`, the last message of its user.
+
+    Then the branch would count messages that it does not have, or not show its question.
+    """
     hidden = [*plan.out, *([plan.left_out[2:]] if plan.left_out is not None else [])]
     if any(last > timeline.seq[begins] for _, last in hidden):
         return True
