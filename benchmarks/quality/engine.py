@@ -8,12 +8,19 @@ from msgspec.structs import replace
 
 from benchmarks.quality.messages import History, Message, count_messages, full_text, is_system, text_of
 from benchmarks.quality.needed_values import epoch
+from benchmarks.quality.replay import CACHE_SECONDS
 from benchmarks.quality.request import Request
 from sightline import BadInput, Budget, Kind, Lod, MemoryStore, PinnedOverflow, Plan, Session, Settings, wire
+from sightline.values.profiles import PROFILES, profile
 
 _HANDLE = re.compile(r"#(\d+)")  # a call is "#12.2": the second of message 12
 _KEYS = ("role", "content", "tool_calls", "tool_call_id")  # what a message says; when it was said goes beside it
 _LEAST = 100  # tokens: below, nothing can be composed
+
+# It knows how long the caches live by whose rule its requests are charged, as it knows this of a real provider.
+_PROVIDER = replace(profile("openai"), name="measured", cache_seconds=int(CACHE_SECONDS))
+PROFILES[_PROVIDER.name] = _PROVIDER
+_SETTINGS = Settings(profile=_PROVIDER.name)
 
 
 class Engine:
@@ -26,7 +33,7 @@ class Engine:
     parts: tuple[str, ...] = ("a", "b", "c", "e")  # of the benchmark
     asks = True  # a question about a recorded conversation is composed for with `ask=True`
     compacts = False  # also where somebody asks
-    settings: Settings | None = None  # of the session; None: the library's own
+    settings = _SETTINGS  # of the session
 
     def __init__(self) -> None:
         self.start("")
@@ -122,14 +129,14 @@ class Thrifty(Engine):
     """The same with `economy="thrifty"`."""
 
     parts = ("b",)
-    settings = Settings(config={"economy": "thrifty"})
+    settings = replace(_SETTINGS, config={"economy": "thrifty"})
 
 
 class Off(Engine):
     """The same with `economy="off"`."""
 
     parts = ("b",)
-    settings = Settings(config={"economy": "off"})
+    settings = replace(_SETTINGS, config={"economy": "off"})
 
 
 def _numbers(message: Message) -> set[str]:

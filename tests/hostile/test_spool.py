@@ -114,13 +114,17 @@ def talked_during_outage(through: Through, stores: PostgresStores, wire: str = "
 SAID = ["One", "Answer 1.", "Two", "Answer 2.", "Three", "Answer 3."]
 
 
-def wait_until_brought_in(through: Through, folder: Path) -> None:
-    """The server brings in what waits without being asked; it runs while it answers anything."""
-    for _ in range(10_000):
-        if not files(folder):
-            return
+def wait_until(is_done: Callable[[], bool], through: Through) -> None:
+    """The server works in the background; it runs while it answers anything."""
+    end = time.monotonic() + 60
+    while not is_done():
+        assert time.monotonic() < end, "it still waits"
         through.server.request("GET", "/healthz", {})  # type: ignore[union-attr]
-    pytest.fail("it still waits")
+
+
+def wait_until_brought_in(through: Through, folder: Path) -> None:
+    """The server brings in what waits without being asked."""
+    wait_until(lambda: not files(folder), through)
 
 
 @pytest.mark.slow
@@ -191,10 +195,7 @@ def test_a_server_that_ends_while_it_brings_in(
             one.server.stop()  # type: ignore[union-attr]
         with lost_after(steps, stores) as done:
             one.start(stores=stores, folder=tmp_path)
-            for _ in range(10_000):
-                if len(done) == steps:
-                    break
-                one.server.request("GET", "/healthz", {})  # type: ignore[union-attr]
+            wait_until(lambda: len(done) == steps, one)
             one.server.stop()  # type: ignore[union-attr]
         assert done == (["prepare", "reply", "expect"] * 2)[:steps]
         assert files(tmp_path / "a")
@@ -403,10 +404,7 @@ def test_a_damaged_spool_is_told_and_kept(
             Talk(through, "anthropic").say("Another")
         wait = [one for one in files(tmp_path) if one != file]
         assert wait
-        for _ in range(10_000):
-            if not wait[0].exists():
-                break
-            through.server.request("GET", "/healthz", {})  # type: ignore[union-attr]
+        wait_until(lambda: not wait[0].exists(), through)
     assert files(tmp_path) == [file]
     assert "is not as it was written" in caplog.text
     names = [name for name in stores.sessions() if name.startswith("proxy-")]

@@ -1,5 +1,6 @@
 """What cannot be logged is counted, said once a minute, refused where that was agreed on, and never sent too long."""
 
+import gzip
 import json
 import logging
 from pathlib import Path
@@ -13,6 +14,7 @@ from upstream_script import answer
 from sightline.errors import StoreError
 from sightline.follow.history import History
 from sightline.follow.turns import Turns
+from sightline.server import packed_bodies
 
 WIRES = ("anthropic", "chat", "responses")
 STREAMED = [(wire, stream) for wire in WIRES for stream in (False, True)]
@@ -63,11 +65,14 @@ def test_what_is_not_logged_is_counted_and_said_once(
         assert "(3 since the last warning)" in again
 
 
-def test_what_cannot_be_read_is_counted_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_read_is_counted_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its answer passes, and it is in no log. What its provider refuses is no gap in the log."""
     with Through(tmp_path, lambda _: answer("Yes.")) as through:
-        body = json.dumps(begin(through, "chat").body()).encode()
-        assert through.post("chat", body, **{"content-encoding": "identity"}).status_code == 200
+        monkeypatch.delitem(packed_bodies._UNPACK, "gzip")  # as an encoding that its provider reads, and we do not
+        body = gzip.compress(json.dumps(begin(through, "chat").body()).encode())
+        assert through.post("chat", body, **{"content-encoding": "gzip"}).status_code == 200
         assert metric(through) == through.totals.unlogged == 1
         assert "is not logged" in caplog.text
         assert through.post("chat", b"{no JSON").status_code == 400

@@ -13,6 +13,7 @@ from msgspec import Raw
 
 from sightline.log import column_cache
 from sightline.log import entries as log
+from sightline.log.columns import State
 from sightline.log.entries import Body, Entry, ToolResult, ToolUse
 from sightline.log.journal import Journal
 from sightline.log.stores.jsonl import JsonlStore
@@ -41,7 +42,8 @@ def state(journal: Journal) -> dict[str, object]:
             journal.timeline.short_size(row, lod)
         journal.reader.has_constraints(row)
     columns = {name: list(column) for name, column in journal.timeline.columns().items()}
-    return {**columns, "state": journal.timeline.saved_state(), "tips": journal.store.tips, "head": journal.head}
+    small = {name: getattr(journal.timeline, name) for name in State.__struct_fields__}
+    return {**columns, **small, "tips": journal.store.tips, "head": journal.head}
 
 
 def entries(count: int) -> Iterator[Entry]:

@@ -100,7 +100,7 @@ def test_the_share_grows_into_what_is_free(question: str, found: bool) -> None:
     """A sweep that is made anyway leaves more free for what the message speaks of, and stays as it is without it."""
     session = talk(MANY_DOGS)
     session.user(question)
-    window = int(session.preview(Budget(1_200)).tokens / 0.97)
+    window = session.preview(Budget(1_200)).tokens - 1
     foreseen = session.preview(Budget(window))
     assert foreseen.plan.reason == "sweep: forced"
     payload = session.compose(Budget(window, recall=0.01))

@@ -13,7 +13,7 @@ from agent_recordings import COMPACTED, load, replay
 from place import open_place
 from through_proxy import LISTS, Talk, Through, asked_names, page, said, text_of
 from upstream import Upstream
-from upstream_script import answer, call
+from upstream_script import Raw, answer, call
 
 from sightline.follow.conversations import ConversationNames
 from sightline.log.stores import Written
@@ -95,14 +95,15 @@ def with_system(agent: Agent, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-@pytest.mark.parametrize("program", ["opencode", "pi"])
+@pytest.mark.parametrize("program", ["opencode", "Qwen Code", "pi", "pi, whose question names no session"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_compactions_of_other_agents_are_kept_as_theirs(
     wire: str, program: str, is_named: bool, tmp_path: Path
 ) -> None:
-    """opencode asks under another system prompt and shows the summary as an answer; pi asks in another conversation.
+    """opencode asks under another system prompt and shows the summary as an answer; Qwen Code asks so, and begins its
+    next list with it; pi asks in another conversation.
 
-    Both go on in the session that they had, and a summary covers what was before. Also if they name no session.
+    All go on in the session that they had, and a summary covers what was before. Also if they name no session.
     """
     headers = {"x-session-id": "one session of an agent"} if is_named else {}
     own, other = "You are a careful programmer of pumps. " * 9, "You summarise what a programmer did. " * 9
@@ -113,11 +114,14 @@ def test_the_compactions_of_other_agents_are_kept_as_theirs(
             assert through.post(wire, with_system(agent, own), **headers).status_code == 200
             agent.list += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": f"More {number}"}]
         [name] = through.names
-        history, asks = agent.list, "Write a summary of what we did."
-        agent.list = [*history, {"role": "user", "content": asks}]
-        if program == "pi":
-            agent.list = [{"role": "user", "content": f"<conversation>{history}</conversation> {asks}"}]
-        reply = through.post(wire, with_system(agent, other), **headers).json()
+        history, words = agent.list, "Write a summary of what we did."
+        agent.list = [*history, {"role": "user", "content": words}]
+        if program.startswith("pi"):
+            agent.list = [{"role": "user", "content": f"<conversation>{history}</conversation> {words}"}]
+        asks = with_system(agent, other)
+        if "names no" in program:
+            asks.pop("tools", None)
+        reply = through.post(wire, asks, **({} if "names no" in program else headers)).json()
         summary = text_of(wire, reply).removeprefix("<summary>").removesuffix("</summary>")
         around = "What was before was compacted. Take it as it is, and go on with what is left to do. " * 5
         agent.list = [{"role": "user", "content": f"{around}<summary>{summary}</summary>"}]
@@ -135,11 +139,115 @@ def test_the_compactions_of_other_agents_are_kept_as_theirs(
         agent.list = other_talk  # says nothing of the summary
         assert through.post(wire, with_system(agent, own), **headers).status_code == 200
         assert name in through.names
-        assert len(through.names) == (2 if program == "opencode" else 3)
+        assert len(through.names) == (3 if program.startswith("pi") else 2)
         with through.session(name) as session:
             assert len([*session.summaries]) == 1
             assert after_compaction(session)[-1] == "Done."
             assert any(SUMMARY in text for text in after_compaction(session))
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_summary_that_was_asked_for_apart_and_is_shown_as_an_answer(wire: str, restart: bool, tmp_path: Path) -> None:
+    """As opencode 1.18 does, twice: each list begins with the same question. All is one session, nothing is lost."""
+    headers = {"x-session-id": "one session of an agent"}
+    own, other = "You are a careful programmer of pumps. " * 9, "You summarise what a programmer did. " * 9
+    with Through(tmp_path, script(wire)) as through:
+        agent = Agent(through, wire)
+        agent.list.append({"role": "user", "content": "Look at the pumps."})
+
+        def ask(words: str) -> None:
+            if restart:
+                through.restart()
+            assert through.post(wire, with_system(agent, own), **headers).status_code == 200
+            agent.list += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": words}]
+
+        ask("More of it")
+        [name] = through.names
+        for number in range(2):
+            ask(f"More {number}")
+            history = agent.list
+            agent.list = [{"role": "user", "content": f"<conversation>{history}</conversation> Write a summary."}]
+            asks = with_system(agent, other)
+            asks.pop("tools", None)
+            reply = through.post(wire, asks, **headers).json()
+            summary = text_of(wire, reply).removeprefix("<summary>").removesuffix("</summary>")
+            shown = {"role": "assistant", "content": f"<summary>{summary}</summary>"}
+            agent.list = [{"role": "user", "content": "What did we do so far?"}, shown, *history[-1:]]
+            ask(f"After {number}")
+            with through.session(name) as session:
+                assert len([*session.summaries]) == number + 1
+                assert after_compaction(session)[0] == "What did we do so far?"
+                assert summary in after_compaction(session)[1]
+                assert after_compaction(session)[2:] == [f"More {number}", "Done."]
+        assert len(through.names) == 3
+        assert through.upstream.invalid == []
+
+
+def test_a_compaction_that_only_the_provider_can_read_is_kept_as_one(tmp_path: Path) -> None:
+    """As Codex has it done by OpenAI, twice: the next list begins with the sealed block, all in one session."""
+
+    def respond(asked: Any) -> Any:
+        if asked.body["input"][-1]["type"] != "compaction_trigger":
+            return answer("Done.")
+        return answer(Raw({"type": "compaction", "id": "cmp_1", "encrypted_content": f"sealed {len(asked.raw)}"}))
+
+    def begin(number: int) -> list[Any]:
+        told = {"internal_chat_message_metadata_passthrough": {"turn_id": f"turn {number}"}}
+        content = [{"type": "input_text", "text": "Look at the pumps."}]
+        return [{"type": "message", "role": "user", "content": content, **told}]
+
+    headers = {"session-id": "one session of an agent"}
+    with Through(tmp_path, respond) as through:
+        agent = Agent(through, "responses")
+        agent.list = begin(0)
+        for number in range(3):
+            agent.list += said("responses", through.post("responses", agent.body(), **headers).json())
+            agent.list.append({"type": "message", "role": "user", "content": f"More {number}"})
+            agent.list += said("responses", through.post("responses", agent.body(), **headers).json())
+            with through.session() as session:
+                assert len([*session.summaries]) == number
+                assert session.items.text([*session.items][-2].id) == f"More {number}"
+            agent.list.append({"type": "compaction_trigger"})
+            sealed = said("responses", through.post("responses", agent.body(), **headers).json())
+            agent.list = [*begin(number + 1), *sealed]
+        assert len(through.names) == 1
+        assert through.upstream.invalid == []
+
+
+def test_a_list_that_begins_with_the_providers_compaction_goes_on(tmp_path: Path) -> None:
+    """The provider has put it before its answer, and the client leaves out what was before."""
+    block = Raw({"type": "compaction", "id": "cmp_1", "encrypted_content": "sealed"})
+    with Through(tmp_path, [answer("One."), answer(block, "Two."), answer("Three.")]) as through:
+        agent = Agent(through, "responses")
+        agent.say("First.")
+        before = len(agent.list)
+        agent.say("Second.")
+        agent.list = agent.list[before + 1 :]
+        assert agent.say("Third.") == "Three."
+        assert len(through.names) == 1
+        with through.session() as session:
+            assert len([*session.summaries]) == 1
+        assert through.upstream.invalid == []
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "responses"])
+def test_what_the_provider_has_compacted_is_never_left_out(wire: str, tmp_path: Path) -> None:
+    """However often the history after it is shortened: nobody else knows what was before. Of two the newest stays."""
+    kept = {
+        "anthropic": {"role": "assistant", "content": [{"type": "compaction", "content": "Sealed."}]},
+        "responses": {"type": "compaction", "id": "cmp_1", "encrypted_content": "Sealed."},
+    }[wire]
+    script = [answer(call("read", {"path": str(number)})) for number in range(14)] + [answer("Done.")]
+    with Through(tmp_path, script, window=9000) as through:
+        agent = Agent(through, wire, read=lambda path: page(path, 80))
+        agent.list = [{"role": "user", "content": "Look at the pumps."}, kept]
+        assert agent.say("Go on.") == "Done."
+        calls = through.upstream.calls
+        assert len(calls) == 15
+        assert all("Sealed." in call.raw.decode() for call in calls)
+        assert len([call for call in calls if "expand" in asked_names(call)]) > 4
+        assert through.upstream.invalid == []
 
 
 @pytest.mark.slow

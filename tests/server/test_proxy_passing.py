@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 
 import httpx2
 import pytest
-from through_proxy import HEADERS, MODELS, PATHS, TALKERS, Talk, Through
+from through_proxy import HEADERS, MODELS, PATHS, TALKERS, Talk, Through, said
+from upstream import zstd
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
 from sightline.errors import BadInput, Unwritable
@@ -232,16 +234,52 @@ def test_a_compressed_body_that_nobody_asked_for_is_read(tmp_path: Path) -> None
         assert Talk(through, "anthropic").say("Hello") == "Yes."
 
 
+PACKED = {
+    "gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd.compress, "identity": bytes,
+    "gzip, zstd": lambda body: zstd.compress(gzip.compress(body)),
+    "Deflate": lambda body: zlib.compress(body, wbits=-15),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", PACKED)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_compressed_request_passes_as_it_is(wire: str, tmp_path: Path) -> None:
-    """With the header that says so: else the upstream could not read it."""
-    with Through(tmp_path, [answer("Yes.")]) as through:
+def test_a_compressed_request_is_read_and_goes_up_as_it_came(wire: str, encoding: str, tmp_path: Path) -> None:
+    """Codex packs its requests if it has a login with ChatGPT. What is shortened goes up plain, and says so."""
+    with Through(tmp_path, lambda _: answer("Yes."), window=3000) as through:
         talk = Talk(through, wire)
-        talk.list.append({"role": "user", "content": "Hello"})
-        packed = gzip.compress(json.dumps(talk.body()).encode())
-        through.post(wire, packed, **{"content-encoding": "gzip"})
+        for number in range(2):
+            talk.list.append({"role": "user", "content": f"Hello {number}"})
+            packed = PACKED[encoding](json.dumps(talk.body()).encode())
+            response = through.post(wire, packed, **{"content-encoding": encoding})
+            assert response.status_code == 200
+            talk.list += said(wire, response.json())
+            asked = through.upstream.asked[-1]
+            assert (asked.raw, asked.headers["content-encoding"]) == (packed, encoding)
+        talk.list.append({"role": "user", "content": "Read this:\n" + "\n".join(map(str, range(2000)))})
+        packed = PACKED[encoding](json.dumps(talk.body()).encode())
+        assert through.post(wire, packed, **{"content-encoding": encoding}).status_code == 200
         asked = through.upstream.asked[-1]
-        assert (asked.raw, asked.headers["content-encoding"]) == (packed, "gzip")
+        assert "content-encoding" not in asked.headers
+        assert len(asked.raw) < len(json.dumps(talk.body()))
+        assert through.upstream.invalid == []
+        assert [text[:7] for text in through.texts()[::2]] == ["Hello 0", "Hello 1", "Read th"]
+
+
+UNREADABLE = {
+    "another encoding": ("br", b"any"), "no gzip": ("gzip", b"any"), "no zstd": ("zstd", b"any"),
+    "cut off": ("gzip", gzip.compress(b"{}")[:-9]), "two pieces": ("zstd", zstd.compress(b"{}") * 2),
+    "far longer": ("gzip", gzip.compress(bytes(3 << 20))), "nothing": ("deflate", b""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("encoding", "packed"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_unpacked_passes_as_it_is(encoding: str, packed: bytes, tmp_path: Path) -> None:
+    """Also what would take a thousand times its bytes; it is counted as what is in no log."""
+    with Through(tmp_path, lambda _: answer("Yes.")) as through:
+        through.post("chat", packed, **{"content-encoding": encoding})
+        [asked] = through.upstream.asked
+        assert (asked.raw, asked.headers["content-encoding"]) == (packed, encoding)
+        assert through.names == []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The sums that `sightline wrap` prints at its end."""
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from upstream_script import answer, call, fail
 from sightline.follow.context_windows import ContextWindow
 from sightline.follow.message_list import ListPlace
 from sightline.follow.turns import Prepared
+from sightline.server import packed_bodies
 from sightline.server.totals import Totals
 from sightline.values.profiles import call_cost, profile
 
@@ -53,18 +56,21 @@ def test_what_the_provider_refuses_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 400])
-def test_a_call_that_cannot_be_read_is_counted_as_it_ends(status: int, tmp_path: Path) -> None:
+def test_a_call_that_cannot_be_read_is_counted_as_it_ends(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If it is answered, as one that is in no log; a list of models is no call."""
     step = answer("Yes.") if status == 200 else fail(400, body=b"{}")
-    with Through(tmp_path, [step]) as through:
+    with Through(tmp_path, [step]) as through, monkeypatch.context() as unknown:
+        unknown.delitem(packed_bodies._UNPACK, "gzip")  # as an encoding that its provider reads, and we do not
         talk = Talk(through, "chat")
         talk.list.append({"role": "user", "content": "Hello"})
-        response = through.post("chat", talk.body(), **{"content-encoding": "identity"})  # nobody reads any here
+        response = through.post("chat", gzip.compress(json.dumps(talk.body()).encode()), **{"content-encoding": "gzip"})
         assert response.status_code == status
         totals = through.totals
         assert (totals.calls, totals.unlogged, totals.failed) == (0, status == 200, status == 400)
         assert totals.others == 0
-        assert ("it is compressed" in totals.unlogged_why) == (status == 200)
+        assert ("it is packed" in totals.unlogged_why) == (status == 200)
 
 
 def test_what_is_no_call_of_a_model_is_counted_apart(tmp_path: Path) -> None:

@@ -33,13 +33,14 @@ PARTS = {
     "system": {"input_text"}, "developer": {"input_text"},
     "assistant": {"output_text", "refusal"},
 }  # fmt: skip
+PASSED = "internal_chat_message_metadata_passthrough"  # Codex sends it to ChatGPT
 ITEMS: Mapping[str, tuple[str, ...]] = {
-    "message": ("id", "role", "content", "status", "phase", "internal_chat_message_metadata_passthrough"),
-    "function_call": ("id", "call_id", "name", "arguments", "status", "namespace", "caller"),
-    "function_call_output": ("id", "call_id", "output", "status", "caller"),
-    "custom_tool_call": ("id", "call_id", "name", "input", "status", "namespace", "caller"),
-    "custom_tool_call_output": ("id", "call_id", "output", "status", "caller"),
-    "reasoning": ("id", "summary", "content", "encrypted_content", "status"),
+    "message": ("id", "role", "content", "status", "phase", PASSED),
+    "function_call": ("id", "call_id", "name", "arguments", "status", "namespace", "caller", PASSED),
+    "function_call_output": ("id", "call_id", "output", "status", "caller", PASSED),
+    "custom_tool_call": ("id", "call_id", "name", "input", "status", "namespace", "caller", PASSED),
+    "custom_tool_call_output": ("id", "call_id", "output", "status", "caller", PASSED),
+    "reasoning": ("id", "summary", "content", "encrypted_content", "status", PASSED),
     "item_reference": ("id",),
 }
 PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}

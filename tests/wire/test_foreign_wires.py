@@ -1,6 +1,7 @@
 """Wires of others: a wrong one breaks no other format, and an installed one is asked as a registered one is."""
 
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,7 +63,7 @@ def forget() -> None:
 def install(monkeypatch: pytest.MonkeyPatch, load: Callable[[], Any]) -> None:
     """Install a package that offers the format."""
     offer = SimpleNamespace(name="mine", value="package.mine", load=load)
-    monkeypatch.setattr(registry, "installed", lambda: iter([offer]))
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [offer] * (group == registry.GROUP))
     forget()
 
 

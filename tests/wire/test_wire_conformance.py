@@ -3,6 +3,7 @@
 import importlib.util
 import re
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -187,7 +188,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         foreign_code._warned.clear()
 
     def install(*offers: Offer) -> None:
-        monkeypatch.setattr(registry, "installed", lambda: iter(offers))
+        monkeypatch.setattr(metadata, "entry_points", lambda group: offers if group == registry.GROUP else ())
         forget()
 
     yield install

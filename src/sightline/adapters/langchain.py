@@ -14,9 +14,10 @@ from sightline.adapters.version import check_version
 from sightline.errors import BadInput
 from sightline.follow.conversations import Conversations, Sessions
 from sightline.follow.history import History
-from sightline.follow.list_call import USUAL_OUTPUT, ListCall, usual_budget
+from sightline.follow.list_call import ListCall, usual_budget
 from sightline.follow.windows import WINDOW_TOOLS, AppNames
 from sightline.plan import Budget
+from sightline.providers.windows import USUAL_OUTPUT
 from sightline.session.session import Session
 from sightline.values.items import Message, Role
 from sightline.values.recall_tools import RECALL_NAMES

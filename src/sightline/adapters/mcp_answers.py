@@ -7,11 +7,11 @@ line, after ">".
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
 from sightline.session.session import Session
+from sightline.values.clock import day
 from sightline.values.escape import plain_name
 from sightline.values.screen_text import printable
 from sightline.view.catalog.session_search import FoundSession
@@ -37,11 +37,6 @@ class Described(NamedTuple):
     title: str
     project: str
     day: str
-
-
-def day(seconds: float | None) -> str:
-    """Return a day as 2026-01-31; nothing if it is not known."""
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
 
 
 def quoted(text: str) -> str:
@@ -81,7 +76,7 @@ def found_text(words: str, matching: Sequence[FoundSession], terms: Sequence[str
     lines = [f"{number}: {plain_name(words)}. {QUOTED}"]
     for at, session in enumerate(matching, start=1):
         look = session.document.look
-        own = Described(session.id, look.source, look.title, look.project, day(session.document.updated))
+        own = Described(session.id, look.source, look.title, look.project, day(session.document.updated or None))
         lines += ["", f"{at}. {describe(own)}", f"   began with > {name(look.title)}"]
         for item in session.items:
             when = f" · {item.row.when[:16]}" if _TIME.fullmatch(item.row.when) else ""

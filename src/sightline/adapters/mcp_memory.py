@@ -8,7 +8,7 @@ from urllib.parse import quote
 from sightline.adapters import mcp_answers as answers
 from sightline.errors import UnknownItem
 from sightline.session.session import Session
-from sightline.values.clock import wall_clock
+from sightline.values.clock import day, wall_clock
 from sightline.values.tokens import counter
 from sightline.view.catalog.listed_sessions import Wanted
 from sightline.view.catalog.offered_files import file_id
@@ -48,7 +48,7 @@ class SessionMemory:
         if not words.strip():
             wanted = Wanted(limit=MOST_LISTED if project or days else limit)
             rows = [row for row in self.listed(wanted) if folder in row.project.casefold()]
-            return answers.list_text([row for row in rows if row.day >= answers.day(since)][:limit])
+            return answers.list_text([row for row in rows if row.day >= day(since or None)][:limit])
         matches = self._search.search(words, limit, among)
         if matches.is_lost:
             self.extend()
@@ -59,7 +59,7 @@ class SessionMemory:
         """Return sessions and files as a list, the one written to last first."""
         rows = ((row, row.id or file_id(Path(row.file or ""))) for row in self._catalog.page(wanted).rows)
         return [
-            answers.Described(row_id, row.source, row.title, row.project, answers.day(row.updated))
+            answers.Described(row_id, row.source, row.title, row.project, day(row.updated or None))
             for row, row_id in rows
         ]
 

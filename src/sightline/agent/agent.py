@@ -25,6 +25,7 @@ from sightline.compose import layout, reused_tokens
 from sightline.errors import BadInput, ContextOverflow, ModelError, StoreError
 from sightline.log import retry_on_conflict
 from sightline.plan import Budget
+from sightline.providers.windows import answer_room
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
@@ -101,7 +102,7 @@ class Agent:
     def budget(self) -> Budget:
         """The token budget of a payload."""
         info = self.model.info
-        return self._given or Budget(window=info.window, output=min(info.output, info.window // 4))
+        return self._given or Budget(window=info.window, output=answer_room(info.window, info.output))
 
     @property
     def protocol(self) -> Protocol:

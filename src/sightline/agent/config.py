@@ -24,7 +24,7 @@ The strategy is in the same file; `sightline.plan.strategies.project_choice` rea
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ from sightline.apps.window import FORMS
 from sightline.errors import BadInput
 from sightline.files.project import read_beginning
 from sightline.plan.strategies.project_choice import KEYS as CHOICE_KEYS
-from sightline.plan.strategies.project_choice import OTHER_KEYS
+from sightline.plan.strategies.project_choice import OTHER_KEYS, check_keys
 from sightline.providers.catalog import FAMILIES, OWN_KEY, PLACES, PROVIDERS, Place, place_of
 from sightline.values.decoders import convert
 from sightline.values.phrases import LOCALES
@@ -135,7 +135,7 @@ def from_tables(table: Mapping[str, Any], where: str, env: Mapping[str, str]) ->
     Raises:
         BadInput: names `where`, the key and the choices there are, and never a secret.
     """
-    _check_keys(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
+    check_keys(table, (*CHOICE_KEYS, *OTHER_KEYS), where)
     models = {
         label: _endpoint(model_table, f"{where} [models.{label}]", label, env, Path(where).parent)
         for label, model_table in _tables(table, "models", where)
@@ -311,7 +311,7 @@ def _tables(table: Mapping[str, Any], key: str, where: str) -> list[tuple[str, A
 def _struct(table: Any, kind: type[T], where: str) -> T:
     if not isinstance(table, Mapping):
         raise BadInput(f"{where} is a table")
-    _check_keys(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
+    check_keys(table, [name for name in kind.__struct_fields__ if name not in ("label", "key_said")], where)
     try:
         return convert(table, kind, dec_hook=_secret)
     except msgspec.ValidationError as error:  # the message has the types and the place, not the value
@@ -323,8 +323,3 @@ def _secret(_: type, value: Any) -> Secret:
         return Secret(convert(value, str))
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None  # then msgspec adds the place
-
-
-def _check_keys(table: Mapping[str, Any], choices: Sequence[str], where: str) -> None:
-    if unknown := [key for key in table if key not in choices]:
-        raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(choices)}")

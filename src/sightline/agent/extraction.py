@@ -16,6 +16,7 @@ from sightline.log import retry_on_conflict
 from sightline.log.stores.memory import MemoryStore
 from sightline.plan import Budget, own_state, stage_of, with_own_state
 from sightline.plan.strategies.entities import Entities, merged
+from sightline.providers.windows import answer_room
 from sightline.session.session import Session
 from sightline.values.clock import iso, wall_clock
 from sightline.values.items import Item, Kind, Lod, plain_text
@@ -61,7 +62,7 @@ class Extraction(BackgroundReader):
         session, planner = self._session, self._session.strategy
         strategy = stage_of(planner, Entities)
         assert strategy is not None
-        output = min(self._model.info.output, self._model.info.window // 4)
+        output = answer_room(self._model.info.window, self._model.info.output)
         payload, last = await asyncio.to_thread(self._payload, strategy, unread, output)
         reply = await full_reply(self._model, Request(payload, output))
         self._on_reply(reply)

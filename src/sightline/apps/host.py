@@ -445,7 +445,7 @@ class Host:
         """
         if resumed and (result := self._log.call_result(call.id)) is not None:
             return Outcome(result[0], result[1], "" if result[0] else "failed")
-        arguments: dict[str, Any] = call.input if isinstance(call.input, dict) else {}
+        arguments = call.arguments
         if call.name == CREATE.name:
             return self._create(call, *(str(arguments.get(key) or "") for key in ("name", "target", "from")))
         if not self.answers(call):

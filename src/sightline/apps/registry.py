@@ -1,17 +1,13 @@
 """Apps by name: those that ship, those that installed packages offer, and those that one session has registered."""
 
-from collections.abc import Iterator
 from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING
 
 from sightline.apps.actions import Action
 from sightline.apps.app import App
 from sightline.apps.window import window_actions
 from sightline.errors import BadInput, UnknownApp
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from sightline.values.foreign_code import load_installed, offers
 
 SHIPPED = {
     "todo": "todo:Todo",
@@ -29,14 +25,7 @@ GROUP = "sightline.apps"
 
 def names() -> list[str]:
     """Return the name of every app there is: ours, then those of installed packages."""
-    return [*SHIPPED, *(name for name in sorted({offer.name for offer in installed()}) if name not in SHIPPED)]
-
-
-def installed() -> Iterator["EntryPoint"]:
-    """Return what installed packages offer, without importing it."""
-    from importlib.metadata import entry_points
-
-    return iter(entry_points(group=GROUP))
+    return [*SHIPPED, *sorted({offer.name for offer in offers(GROUP)} - {*SHIPPED})]
 
 
 def app(name: str) -> type[App]:
@@ -50,18 +39,11 @@ def app(name: str) -> type[App]:
         module, _, kind = SHIPPED[name].partition(":")
         shipped: type[App] = getattr(import_module(f"sightline.apps.builtin.{module}"), kind)
         return shipped
-    offers = {offer.value: offer for offer in installed() if offer.name == name}
-    if not offers:
+    if (offered := load_installed(GROUP, "an app", name)) is None:
         raise UnknownApp(name, names(), registered=False)
-    if len(offers) > 1:
-        raise BadInput(f"several packages offer an app {name!r}: {', '.join(offers)}")
-    [offer] = offers.values()
-    try:
-        loaded = offer.load()
-    except Exception as error:  # whatever another's package does when it is imported
-        raise BadInput(f"app {name!r} ({offer.value}) cannot be loaded: {error!r}") from error
+    loaded, place = offered
     if not isinstance(loaded, type) or not issubclass(loaded, App) or loaded.name != name:
-        raise BadInput(f"app {name!r} ({offer.value}) is no subclass of sightline.apps.App of that name")
+        raise BadInput(f"app {name!r} ({place}) is no subclass of sightline.apps.App of that name")
     return loaded
 
 

@@ -2,6 +2,14 @@
 
 import errno
 import socket
+from http.client import HTTPConnection, HTTPException
+
+import msgspec
+
+from sightline.values.decoders import decode_json
+
+_SECONDS = 2.0  # that our server may take to say that it is there
+_LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 
 _EVERY = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1", "": "192.0.2.1"}  # hosts that mean every address, and a far one
 
@@ -48,3 +56,21 @@ def is_free(host: str, port: int) -> bool:
         except OSError as error:
             return error.errno != errno.EADDRINUSE
     return True
+
+
+def served_version(port: int) -> str:
+    """Return the version of the Sightline server that answers at this port; empty if another program does, or none."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/healthz")  # needs no token
+        told = decode_json(connection.getresponse().read(_LONGEST_ANSWER), _Health)
+    except (OSError, HTTPException, msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    finally:
+        connection.close()
+    return told.version if told.server == "sightline" else ""
+
+
+class _Health(msgspec.Struct):
+    server: str = ""
+    version: str = ""

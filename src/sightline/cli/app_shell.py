@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from sightline.errors import BadInput, SightlineError
 from sightline.files.folders import configured
 from sightline.log.stores.memory import MemoryStore
 from sightline.session.session import Session
+from sightline.values.foreign_code import types_in_file
 from sightline.values.items import Lod
 from sightline.values.recall_tools import LEVELS
 from sightline.values.settings import Settings
@@ -132,20 +132,7 @@ def load_app(name: str) -> type[App]:
 
 def _load_file(path: Path) -> type[App]:
     """Return the app that a file defines; of several, the last. Raises BadInput."""
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise BadInput(f"no file {str(path)!r}")
-    module = module_from_spec(spec)
-    sys.modules[path.stem] = module  # because type hints are looked up there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # a file may raise anything when it is run
-        raise BadInput(f"{path} cannot be loaded: {error!r}") from error
-    own = [
-        member
-        for member in vars(module).values()
-        if isinstance(member, type) and issubclass(member, App) and member.name and member.__module__ == path.stem
-    ]
+    own = [kind for kind in types_in_file(path, path.stem) if issubclass(kind, App) and kind.name]
     if not own:
         raise BadInput(f"{path} defines no app: a subclass of sightline.apps.App with a name")
     actions_of(own[-1])

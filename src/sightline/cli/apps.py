@@ -18,6 +18,7 @@ from sightline.cli.choices import complete_apps
 from sightline.cli.options import DEBUG, Place, place, with_json
 from sightline.cli.render import align, console, error_console, first_words, print_json, print_text, printable
 from sightline.errors import SightlineError
+from sightline.values.foreign_code import offers
 from sightline.values.recall_tools import LEVELS
 
 
@@ -45,8 +46,8 @@ def apps(ctx: click.Context, as_json: bool) -> None:
 
 def _describe(here: Place, name: str) -> dict[str, Any]:
     """Describe an app. One that cannot be loaded is listed with the reason, and does not hide the others."""
-    offers, locale = sorted({offer.value for offer in registry.installed() if offer.name == name}), here.words.language
-    facts = {"name": name, "about": "", "from": "sightline" if name in registry.SHIPPED else ", ".join(offers)}
+    places, locale = {offer.value for offer in offers(registry.GROUP) if offer.name == name}, here.words.language
+    facts = {"name": name, "about": "", "from": "sightline" if name in registry.SHIPPED else ", ".join(sorted(places))}
     try:
         kind = load_app(name)
         actions = [

@@ -20,7 +20,7 @@ from sightline.plan import Budget
 from sightline.session.compactions import CompactionInfo
 from sightline.session.items import Constraint
 from sightline.session.session import Session
-from sightline.values.clock import milliseconds
+from sightline.values.clock import known_milliseconds
 from sightline.values.found_mark import mark_found
 from sightline.values.items import plain_text
 from sightline.wire.payload import Payload
@@ -210,10 +210,8 @@ def print_compactions(
 
 
 def _when(timestamp: str) -> str:
-    try:
-        return local_time(milliseconds(timestamp) / 1000)
-    except ValueError:  # another program wrote something else there
-        return first_words(timestamp)
+    moment = known_milliseconds(timestamp)
+    return first_words(timestamp) if moment is None else local_time(moment / 1000)
 
 
 def print_loss(out: Console, words: Phrases, loss: Loss, *, full: bool = False) -> None:

@@ -11,17 +11,15 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from errno import EACCES
-from http.client import HTTPConnection, HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-import msgspec
 
 from sightline import __version__
 from sightline.agent.config import read_config
 from sightline.agent.models.discovery import Found, Listening, candidates
 from sightline.agent.models.endpoint import checked_address
+from sightline.cli.addresses import served_version
 from sightline.cli.options import Place
 from sightline.cli.render import human_size
 from sightline.cli.tenant import database_tenants
@@ -34,7 +32,6 @@ from sightline.log.stores.disk import OsDisk
 from sightline.plan.strategies.project_choice import chosen
 from sightline.server.access_token import TOKEN_FILE
 from sightline.session.session import Session
-from sightline.values.decoders import decode_json
 from sightline.values.tokens import DEFAULT_ENCODING, counter
 
 State = Literal["good", "note", "broken"]
@@ -42,9 +39,7 @@ State = Literal["good", "note", "broken"]
 LEAST_SPACE, LITTLE_SPACE = 20_000_000, 500_000_000  # bytes: below, nothing much can be written; below, say so
 MOST_VERIFIED = 50_000_000  # bytes of a log that is verified here: a longer one takes more than some seconds
 UPSTREAM_SECONDS = 5.0
-PORT_SECONDS = 2.0
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")  # before the words of an error of the network
-_LONGEST_ANSWER = 10_000  # bytes of what another program may answer
 EXTRAS: Mapping[str, Sequence[str]] = {  # of the extra `all`: modules that show whether it is installed
     "apps": ("psutil",),
     "code": ("tree_sitter", "tree_sitter_python", "python_calamine", "pathspec"),
@@ -347,28 +342,10 @@ def check_port(port: int) -> Iterator[Check]:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            if version := _served_version(port):
+            if version := served_version(port):
                 yield Check("port", "good", "port served", facts=facts | {"version": version})
             else:
                 why = error.strerror or str(error)
                 yield Check("port", "broken", "port taken", "choose port", facts | {"why": why})
             return
     yield Check("port", "good", "port free", facts=facts)
-
-
-def _served_version(port: int) -> str:
-    """Return the version of the Sightline server that answers at this port; empty if another program does, or none."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PORT_SECONDS)
-    try:
-        connection.request("GET", "/healthz")  # needs no token
-        told = decode_json(connection.getresponse().read(_LONGEST_ANSWER), _Health)
-    except (OSError, HTTPException, msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    finally:
-        connection.close()
-    return told.version if told.server == "sightline" else ""
-
-
-class _Health(msgspec.Struct):
-    server: str = ""
-    version: str = ""

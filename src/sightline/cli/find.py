@@ -11,9 +11,10 @@ from urllib.parse import quote
 import click
 from rich.console import Console
 
-from sightline.adapters.mcp_answers import day, one_line, snippet
+from sightline.adapters.mcp_answers import one_line, snippet
 from sightline.cli.options import META, Place, place, with_json
 from sightline.cli.render import console, error_console, print_json, print_text, progress
+from sightline.values.clock import day
 from sightline.view.catalog.places import IMPORTED, SAMPLES, Places
 from sightline.view.catalog.search_rows import is_line_id
 from sightline.view.catalog.session_catalog import SessionCatalog
@@ -101,7 +102,7 @@ def _described(here: Place, catalog: SessionCatalog, matches: Found) -> Iterator
         page = "" if session.id in files else f"/inspector/#/s/{quote(session.id, safe='')}/transcript"
         yield {
             "session": session.id, "source": look.source, "project": look.project, "title": look.title,
-            "day": day(session.document.updated), "open": show, "page": page,
+            "day": day(session.document.updated or None), "open": show, "page": page,
             "hits": [
                 {
                     "id": row.id, "kind": row.kind, "when": row.when, "failed": row.failed,

@@ -25,12 +25,12 @@ from sightline.log.stores import PlacedStores
 from sightline.log.stores.session_folder import Folder, sightline_home
 from sightline.plan import Budget
 from sightline.plan.strategies.project_choice import strategy_files
+from sightline.providers.windows import USUAL_OUTPUT
 from sightline.session.session import Session
 from sightline.values.profiles import PROFILES
 from sightline.wire import registry
 
 DEBUG = "sightline.debug"
-OUTPUT = 8_000  # tokens of the context window for the answer, where nothing says how many
 _NAMED = 5  # sessions, where an id could mean several
 STORE = "SIGHTLINE_STORE"  # the variable that names a database, so that no list of processes shows its password
 META = "sightline."  # before the names under which a context keeps the shared options
@@ -300,11 +300,6 @@ profile_option = click.option(
 )
 
 
-def default_output(window: int, output: int) -> int:
-    """Return the default of --output: at most a quarter of a small context window."""
-    return min(output, max(window, 0) // 4)
-
-
 def make_budget(window: int, output: int) -> Budget:
     """Return the budget. Raises UsageError if the numbers make no sense."""
     try:
@@ -316,7 +311,7 @@ def make_budget(window: int, output: int) -> Budget:
 def budget_options(function: F) -> F:
     """Add --window and --output. Their default is the budget of the session's last call."""
     window = "The model's context window, in tokens.  [default: that of the last call, else of its model]"
-    output = f"Tokens of --window reserved for the answer.  [default: {OUTPUT}, at most a quarter]"
+    output = f"Tokens of --window reserved for the answer.  [default: {USUAL_OUTPUT}, at most a quarter]"
     return click.option("--window", "--budget", type=int, help=window)(
         click.option("--output", type=int, help=output)(function)
     )

@@ -15,7 +15,6 @@ from rich.text import Text
 from sightline import samples
 from sightline.cli.choices import complete_files_and_sessions
 from sightline.cli.options import (
-    OUTPUT,
     FormatChoice,
     Place,
     Seconds,
@@ -43,6 +42,7 @@ from sightline.plan.strategies import STRATEGIES, is_known, names
 from sightline.plan.strategies.focus import Focus
 from sightline.plan.strategies.project_choice import Choice, chosen
 from sightline.providers.prices import Price, price_usage
+from sightline.providers.windows import USUAL_OUTPUT
 from sightline.session.session import Session
 from sightline.values.items import Role, Usage
 from sightline.values.settings import Settings, read_strategy
@@ -90,7 +90,7 @@ def _stages(name: str | Sequence[str]) -> Sequence[str]:
 @click.option(
     "--output",
     type=int,
-    help=f"Tokens of --window for the answer.  [default: {OUTPUT}; samples {samples.OUTPUT}; at most a quarter]",
+    help=f"Tokens of --window for the answer.  [default: {USUAL_OUTPUT}; samples {samples.OUTPUT}; at most a quarter]",
 )
 @profile_option
 @click.option(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from sightline import samples
-from sightline.cli.options import OUTPUT, Place, default_output, make_budget
+from sightline.cli.options import Place, make_budget
 from sightline.errors import BadInput
 from sightline.imports.conversation import Conversation, check_speaks
 from sightline.imports.detection import conversations
@@ -20,6 +20,7 @@ from sightline.plan.strategies import strategy
 from sightline.plan.strategies.project_choice import Choice
 from sightline.providers.catalog import PRICES, price_of
 from sightline.providers.prices import Price
+from sightline.providers.windows import USUAL_OUTPUT, answer_room
 from sightline.values.profiles import PROFILES
 from sightline.values.settings import Settings
 from sightline.view.replay.formats import Recording, read_conversation, recorded
@@ -89,7 +90,7 @@ def read_source(here: Place, options: ReplayOptions) -> Replay:
             raise BadInput(f"{conversation.name}: {error}") from error
         if not recording.messages:
             check_speaks(conversation)
-        return Replay(conversation.name, recording, _budget(options, recording.window, OUTPUT))
+        return Replay(conversation.name, recording, _budget(options, recording.window, USUAL_OUTPUT))
     if options.file is None and options.sample is not None:
         sample = samples.load(options.sample)
         recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
@@ -156,5 +157,5 @@ def _amount(text: str) -> float:
 def _budget(options: ReplayOptions, window: int, output: int) -> Budget:
     return make_budget(
         window if options.window is None else options.window,
-        default_output(options.window or window, output) if options.output is None else options.output,
+        answer_room(options.window or window, output) if options.output is None else options.output,
     )

@@ -15,6 +15,7 @@ from sightline.values.screen_text import first_words
 from sightline.view.catalog.overview import CostlySession, Overview, Sum, overview
 from sightline.view.catalog.places import Places
 from sightline.view.catalog.session_catalog import SessionCatalog
+from sightline.view.report.tables import short_name
 
 _PIECE = 8 << 20  # bytes of logs that are counted at a time
 _DAYS = 14  # that are listed
@@ -94,7 +95,7 @@ def _print(out: Console, here: Place, facts: Overview) -> None:
 def _print_sums(out: Console, here: Place, title: str, sums: Sequence[Sum]) -> None:
     words = here.words
     columns = (
-        Column(words(title), max(10, *(len(_short(each.name)) for each in sums))),
+        Column(words(title), max(10, *(len(short_name(each.name)) for each in sums))),
         Column(words("savings sessions"), 8, right=True), Column(words("savings calls"), 7, right=True, spare=3),
         Column(words("savings input"), 13, right=True, spare=2),
         Column(words("savings cached"), 10, right=True, spare=1),
@@ -102,7 +103,7 @@ def _print_sums(out: Console, here: Place, title: str, sums: Sequence[Sum]) -> N
     )  # fmt: skip
     print_table(out, columns, (
         (
-            _short(each.name) or words("savings unknown"), f"{each.sessions:,}", f"{each.calls:,}",
+            short_name(each.name) or words("savings unknown"), f"{each.sessions:,}", f"{each.calls:,}",
             f"{each.usage.input_tokens:,}", _share(each),
             f"${each.cost:,.2f}" if each.cost or not each.unpriced else "–",
             f"${each.saved_money:,.2f}" if each.saved.calls else "",
@@ -130,8 +131,3 @@ def _print_costly(out: Console, here: Place, session: CostlySession) -> None:
 def _share(each: Sum) -> str:
     usage = each.usage
     return f"{usage.cached_tokens / usage.input_tokens:.0%}" if usage.input_tokens else ""
-
-
-def _short(name: str) -> str:
-    """Return the last two parts of a folder."""
-    return "/".join(Path(name).parts[-2:]) if "/" in name else name

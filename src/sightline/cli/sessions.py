@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +35,10 @@ from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, plain_text
 from sightline.values.settings import strategy_name
-from sightline.view.catalog.log_count import own_words, typed_command
+from sightline.view.catalog.log_count import opening
 from sightline.view.catalog.places import Places
 from sightline.view.document import TRANSCRIPTS
 
-_COMMANDS = 20  # messages in which a command is looked for, where nobody has said anything
 _LEAST = 28  # columns for the first message, before other columns are left out
 _NEWEST = 20  # sessions listed unless all are asked for, because each of them is opened
 
@@ -125,18 +123,11 @@ def _describe(here: Place, session_id: str) -> dict[str, Any]:
     facts = {"id": session_id, "written": int(written.seconds), "size": written.size}
     try:
         with here.session(session_id) as session:
-            words = _opening(session)
+            user_items = (item for item in session.items.table() if item.kind is Kind.USER)
+            words = opening((session.items.text(item.id), item.by_program) for item in user_items)
             return facts | {"entries": session.size, "branches": len(session.branches), "words": words, "error": ""}
     except (SightlineError, OSError) as error:
         return facts | {"entries": 0, "branches": 0, "words": "", "error": str(error)}
-
-
-def _opening(session: Session) -> str:
-    """Return the first words that a person wrote in a session, as the catalog does; else the first command typed."""
-    user_items = [item for item in session.items.table() if item.kind is Kind.USER]
-    said = (own_words(session.items.text(item.id)) for item in user_items if not item.by_program)
-    typed = (typed_command(session.items.text(item.id)) for item in user_items[:_COMMANDS])
-    return next(filter(None, chain(said, typed)), "")
 
 
 # ---------------------------------------------------------------------- show

@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
-from http.client import HTTPConnection, HTTPException
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from sightline.adapters.agent_settings import Addresses, file_of, missing_key, settings_of
 from sightline.adapters.claude_entries import program
+from sightline.cli.addresses import served_version
 from sightline.cli.agent_command import provider_addresses
 from sightline.cli.doctor_checks import EXTRAS
 from sightline.cli.login_service import Service, WholeText, find_service, run
@@ -39,7 +39,6 @@ from sightline.values.decoders import decode_json
 _FOLDER = "setup"  # in the folder of all sessions: copies of what was changed
 _STATE = "server"
 _SECRET = re.compile(r"""((?:key|token|secret|password)["']?\s*[:=]\s*["']?)[^"',}\s]{3,}""", re.IGNORECASE)
-_SECONDS = 2  # that our server may take to say that it is there
 
 
 class Upstreams(Struct):
@@ -123,7 +122,7 @@ class _Job:
     def list_agents(self, *, as_json: bool) -> None:
         """Say which agents are there, what is set up, and how each is reached."""
         known = [self._look(AGENTS[name]) for name in _names()]
-        address, runs = self._address(), _answers(self._state.port)
+        address, runs = self._address(), bool(served_version(self._state.port))
         if as_json:
             rows = [
                 {"name": one.agent.name, "there": one.is_there, "file": str(one.file or ""), "address": one.address}
@@ -203,7 +202,7 @@ class _Job:
                 self._unit(unit, text).install()
         self._keep()
         is_started = service is not None and self._start(service)
-        key = "done" if _answers(self._state.port) or is_started else "done, no server"
+        key = "done" if served_version(self._state.port) or is_started else "done, no server"
         command = shlex.join(self._command())
         print_text(self._out, self._words(key, title=agent.title, name=agent.name, command=command), "bold")
 
@@ -322,15 +321,3 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _answers(port: int) -> bool:
-    """Whether a server of ours answers at this port."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
-    try:
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()

@@ -12,8 +12,9 @@ from rich.text import Text
 from sightline.cli.options import Place, place, with_json
 from sightline.cli.render import Column, Rows, console, first_words, print_json
 from sightline.errors import BadInput
-from sightline.plan.strategies import STRATEGIES, config_schema, installed, kind_of, names
+from sightline.plan.strategies import GROUP, STRATEGIES, config_schema, kind_of, names
 from sightline.plan.strategies.project_choice import IDS, chosen
+from sightline.values.foreign_code import offers
 
 _LONGEST = 1_000  # characters of what a key does: another package may write a book
 
@@ -86,10 +87,11 @@ def _fields(name: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _facts(here: Place, name: str) -> dict[str, Any]:
+    places = (offer.value for offer in offers(GROUP) if offer.name == name)
     return {
         "name": name,
         "ids": [plugin_id for plugin_id, named in IDS.items() if named == name],
         "about": _about(here, name),
-        "from": "sightline" if name in STRATEGIES else next(offer.value for offer in installed() if offer.name == name),
+        "from": "sightline" if name in STRATEGIES else next(places),
         "config": _schema(name),
     }

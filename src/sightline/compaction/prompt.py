@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sightline.errors import SightlineError
 from sightline.values.escape import plain_name
 from sightline.values.phrases import Phrases, texts
+from sightline.values.screen_text import fenced
 
 T = TypeVar("T")
 
@@ -54,12 +55,6 @@ def instruction(
         sections[path] = f"### {name}\n{fenced(text_shown)}"
         max_tokens -= count(sections[path]) + 1
     return "\n\n".join([text, _say("files", locale), *sections.values()] if sections else [text]), list(sections)
-
-
-def fenced(text: str) -> str:
-    """Return text between fences that nothing in it can close."""
-    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
-    return f"{fence}\n{text}\n{fence}"
 
 
 def summary_in(answer: str) -> str:

@@ -3,7 +3,6 @@
 Also what the open windows show (`LiveWindows`), and how much may be recalled for a message and added to a plan.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -57,7 +56,7 @@ def free_room(journal: Journal, last: ReceiptNote | None, budget: Budget | None)
     if last is None or budget is None:
         return Room()
     timeline, profile = journal.timeline, journal.reader.profile
-    since = timeline.rows_on(journal.path, range(bisect_right(timeline.seq, last.seq), len(timeline)))
+    since = timeline.rows_on(journal.path, range(timeline.rows_until(last.seq), len(timeline)))
     used = last.tokens + sum(timeline.full[row] + profile.message_tokens for row in since)
     return room(last.limit, max(0, int(budget.trigger * last.limit) - used - profile.message_tokens))
 
@@ -287,7 +286,7 @@ def _repeats(text: str, before: str) -> bool:
 
 def last_searched_question(timeline: Timeline, path: Path, last: ReceiptNote | None) -> int:
     """Return the unit of the newest user message that was followed by a payload or a recall; -1 if there is none."""
-    rows_sent = bisect_right(timeline.seq, last.seq) if last is not None else 0
+    rows_sent = timeline.rows_until(last.seq) if last is not None else 0
     for row in range(len(timeline) - 1, rows_sent - 1, -1):
         if timeline.kind[row] == Kind.RECALL and path.holds(timeline.branch[row], row):
             return timeline.led_message(path, row)

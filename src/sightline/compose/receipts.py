@@ -26,7 +26,7 @@ from sightline.log.stores import Span
 from sightline.plan.plan import Plan
 from sightline.plan.view import Budget, LeftOut, Unchanged, View, body_units, spared_tokens
 from sightline.values import excerpt
-from sightline.values.clock import milliseconds
+from sightline.values.clock import known_milliseconds
 from sightline.values.items import Kind, Lod
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
@@ -166,20 +166,10 @@ def receipt_entries(journal: Journal, path: Path | None = None, last: int = UNBO
     `path`: that of another branch, for its receipts. `last`: where the newest one to yield is in the log.
     """
     timeline = journal.timeline
-    for index in range(bisect_right(timeline.receipt_offset, last) - 1, -1, -1):
-        if _is_on(timeline, path or journal.path, index):
-            span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
-            yield journal.reader.entry_at(span), span.offset
-
-
-def _is_on(timeline: Timeline, path: Path, receipt: int) -> bool:
-    """Whether a receipt is of a payload all of whose rows are on this path."""
-    return path.holds(timeline.receipt_branch[receipt], _rows_of(timeline, receipt) - 1)
-
-
-def _rows_of(timeline: Timeline, receipt: int) -> int:
-    """Return how many rows of the log there were when a payload was sent."""
-    return bisect_right(timeline.seq, timeline.receipt_seq[receipt])
+    newest_first = range(bisect_right(timeline.receipt_offset, last) - 1, -1, -1)
+    for index in timeline.receipts_on(path or journal.path, newest_first):
+        span = Span(timeline.receipt_offset[index], timeline.receipt_length[index])
+        yield journal.reader.entry_at(span), span.offset
 
 
 def receipts(journal: Journal, path: Path | None = None, last: int = UNBOUNDED) -> Iterator[ReceiptNote]:
@@ -204,8 +194,9 @@ def sent_beside(journal: Journal) -> Sent | None:
         return None
     for index in range(since - 1, max(since - _LOOKED_BACK, 0) - 1, -1):
         path = timeline.path(timeline.receipt_branch[index])
-        if _rows_of(timeline, index) > branch.at and path.holds(timeline.branch[branch.at], branch.at):
-            is_own = _is_on(timeline, journal.path, index)
+        rows = timeline.rows_until(timeline.receipt_seq[index])
+        if rows > branch.at and path.holds(timeline.branch[branch.at], branch.at):
+            is_own = index in timeline.receipts_on(journal.path, [index])
             sent = None if is_own else _sent(journal, path, timeline.receipt_offset[index])
             return sent if sent is not None and _can_go_on(journal, sent) else None
     return None
@@ -226,7 +217,7 @@ def _can_go_on(journal: Journal, sent: Sent) -> bool:
         return False
     if _hides_too_much(timeline, swept.plan, timeline.last_user(path, begins + 1), begins):
         return False
-    since = range(begins + 1, bisect_right(timeline.seq, swept.seq))
+    since = range(begins + 1, timeline.rows_until(swept.seq))
     said = (timeline.full[row] for row in timeline.rows_on(sent.path, since) if timeline.kind[row] != Kind.RECALL)
     return sum(said) <= _MOST_SAID * swept.plan.base
 
@@ -250,10 +241,7 @@ def _sent(journal: Journal, path: Path, last: int = UNBOUNDED) -> Sent | None:
     entry, offset = next(receipt_entries(journal, path, last), (None, 0))
     if entry is None:
         return None
-    try:
-        time = milliseconds(entry.timestamp)
-    except ValueError:  # another program wrote this timestamp
-        time = 0
+    time = known_milliseconds(entry.timestamp) or 0
     return Sent(journal.reader.note(entry, ReceiptNote), time, offset, path)
 
 
@@ -278,7 +266,7 @@ def as_sent(
     timeline, path = journal.timeline, path or journal.path
     settings = journal.reader.in_force(timeline.settings, path, Settings, offset) or journal.settings
     tools = journal.reader.in_force(timeline.tools, path, ToolsNote, offset) or NO_TOOLS
-    rows = bisect_right(timeline.seq, note.seq)
+    rows = timeline.rows_until(note.seq)
     sent = ComposeInputs(
         system=tuple(timeline.head_rows(path, rows)),
         tools=tools.definitions,
@@ -293,7 +281,7 @@ def as_sent(
 def reported(journal: Journal, sent: Sent) -> float | None:
     """Return how many tokens the provider counted for one of ours, if the reply to this payload reports usage."""
     timeline, last = journal.timeline, sent.note
-    for row in range(bisect_right(timeline.seq, last.seq), len(timeline)):
+    for row in range(timeline.rows_until(last.seq), len(timeline)):
         if timeline.kind[row] == Kind.ASSISTANT and sent.path.holds(timeline.branch[row], row):
             entry = journal.reader.entry(row)
             usage = entry.message.usage if entry.message and entry.receipt == last.number else None
@@ -353,17 +341,17 @@ def sent_plan(journal: Journal, view: View, notes: Iterable[ReceiptNote]) -> Pla
     body = marker + preface + sum(view.unit_tokens(unit, by_row) for unit in units) - spared_tokens(timeline, unchanged)
     plan = Plan(view, units, by_row, {}, body=body, base=whole.base, left_out=left_out, marker=whole.marker)
     plan.preface, plan.preface_tokens = whole.preface, preface
-    plan.rows, plan.unchanged = bisect_right(timeline.seq, newest.seq), unchanged
+    plan.rows, plan.unchanged = timeline.rows_until(newest.seq), unchanged
     return plan
 
 
 def shown_units(journal: Journal, whole: PlanNote, seq: int) -> Iterator[int]:
     """Yield the body units up to `seq` that a whole plan shows. Only the gaps between hidden runs are looked at."""
     timeline = journal.timeline
-    row, end = 0, bisect_right(timeline.seq, seq)
+    row, end = 0, timeline.rows_until(seq)
     for first, last in [*whole.out, (1 << 62, 1 << 62)]:
         yield from body_units(timeline, journal.path, row, min(end, bisect_left(timeline.seq, first)))
-        row = max(row, bisect_right(timeline.seq, last))
+        row = max(row, timeline.rows_until(last))
 
 
 class TokenFactor(NamedTuple):

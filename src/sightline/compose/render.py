@@ -14,7 +14,7 @@ from sightline.log.columns import HEAD, LEADING
 from sightline.log.levels import Reader
 from sightline.plan.plan import Plan
 from sightline.plan.view import messages_of
-from sightline.values.items import FULL, Kind, Message, Opaque, Part, Role, Text, ToolDefinition
+from sightline.values.items import COMPACTIONS, FULL, Kind, Message, Opaque, Part, Role, Text, ToolDefinition
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload, PrefixList
 
@@ -197,7 +197,7 @@ def _assistant_parts(
         return entries.parts_of(reader.entry(first))
     spoken = reader.parts(first, plan.lod(first), tools)
     called = [part for row in calls for part in reader.parts(row, plan.lod(row), tools)]
-    return (*(part for part in spoken if not isinstance(part, Opaque)), *called)
+    return (*(part for part in spoken if not isinstance(part, Opaque) or part.kind in COMPACTIONS), *called)
 
 
 def _window(inputs: ComposeInputs, row: int, reader: Reader) -> Message:

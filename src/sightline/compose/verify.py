@@ -1,6 +1,5 @@
 """Renders every payload that was ever sent again, from the log alone, and compares the hashes."""
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -49,7 +48,7 @@ def _render_again(journal: Journal, note: ReceiptNote, offset: int, before: Payl
     if window_texts.keys() != note.windows.keys():
         return None
     settings, sent = receipts.as_sent(journal, note, offset, window_texts)
-    timeline, rows = journal.timeline, bisect_right(journal.timeline.seq, note.seq)
+    timeline, rows = journal.timeline, journal.timeline.rows_until(note.seq)
     last = before.plan if before else None
     new = [] if last is None else said_units(timeline, journal.path, last.rows, rows)
     same = receipts.unchanged_at(timeline, note)

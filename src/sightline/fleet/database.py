@@ -225,10 +225,10 @@ class Database:
             self._shared.note_found()
         except psycopg.Error as error:
             if isinstance(error, psycopg.errors.SerializationFailure | psycopg.errors.DeadlockDetected):
-                raise Undone(_said(error)) from error
+                raise Undone(said_by(error)) from error
             if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
                 connection.close()  # it may be with a standby now, and a new one with the database that can be written
-                raise (Failed(_said(error)) if is_new else Lost(_said(error), sent=False)) from error
+                raise (Failed(said_by(error)) if is_new else Lost(said_by(error), sent=False)) from error
             if connection.closed or not is_entered or isinstance(error, _gone()):
                 connection.close()
                 self._shared.note_lost()
@@ -273,7 +273,7 @@ class Database:
         self._shared.check = check
 
     def _why(self, error: BaseException) -> str:
-        return type(error).__name__ if self.address.told else _said(error)
+        return type(error).__name__ if self.address.told else said_by(error)
 
     def close(self) -> None:
         """Close all connections, unless others share them. A second call does nothing."""
@@ -362,8 +362,8 @@ def _gone() -> tuple[type[Exception], ...]:
     return errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow
 
 
-def _said(error: BaseException) -> str:
-    """The first line of what the database said. It has no secrets."""
+def said_by(error: BaseException) -> str:
+    """The first line of what the database or its driver said. It has no secrets."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.errors import BadInput, StoreError
-from sightline.fleet.database import Database
+from sightline.fleet.database import Database, said_by
 from sightline.fleet.errors import NoQueue, WorkRefused
 from sightline.fleet.schema import quoted
 from sightline.server.work import GRACE, KINDS, MOST_WAITING, PAUSES, RETENTION, Counts, Job, Runner, attempt, tell
@@ -340,7 +340,7 @@ def _why(error: BaseException) -> str:
     """Say why the database is not there, as far as the driver knows it. It says no secrets."""
     while not isinstance(error, StoreError) and error.__cause__ is not None:
         error = error.__cause__
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return said_by(error)
 
 
 def _check_installed() -> None:

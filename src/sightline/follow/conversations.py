@@ -1,14 +1,14 @@
 """The histories of several conversations, found by name: each has a session of its own, which is opened when needed."""
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import msgspec
@@ -17,7 +17,8 @@ from sightline.apps.window import WindowStyle, window_tools
 from sightline.compaction.prompt import summary_in
 from sightline.errors import BadInput, BadSessionId, SessionNotFound, StoreError
 from sightline.follow.history import History
-from sightline.follow.model_request import STEM, ModelRequest, name_of
+from sightline.follow.model_request import STEM, ModelRequest, name_of, read_all
+from sightline.follow.own_lists import kept_by_provider, newest_compaction
 from sightline.follow.windows import WINDOW_TOOLS, AppNames, load_apps
 from sightline.log.stores import PlacedStores, Stores, Written, check_session_id, missing
 from sightline.plan import Budget
@@ -25,7 +26,7 @@ from sightline.plan.strategies import strategy
 from sightline.session.async_session import AsyncSession
 from sightline.session.attention import own_tools
 from sightline.session.session import Session
-from sightline.values.items import Call
+from sightline.values.items import Call, Kind
 from sightline.values.phrases import say
 from sightline.values.settings import Settings
 from sightline.wire.wire import Reader
@@ -33,6 +34,8 @@ from sightline.wire.wire import Reader
 Sessions = Session | AsyncSession | Stores | str | Path | Callable[[str], Session]
 """Where conversations are kept: a project's folder, stores, a function that opens a session by its id, or one session
 for one conversation."""
+
+K = TypeVar("K", str, bytes)
 
 _log = logging.getLogger("sightline.follow")
 _MOST_OPEN = 64  # sessions whose files are open at once
@@ -294,6 +297,8 @@ class ConversationNames:
         self._stores, self._conversations = stores, conversations
         self._replied: OrderedDict[str, str] = OrderedDict()  # id of a reply at its provider → its conversation
         self._begun_again: OrderedDict[str, str] = OrderedDict()  # name by its opening → conversation that has it
+        self._unnamed: deque[str] = deque(maxlen=_MOST_OTHERS)  # the last answers to requests that name no session
+        self._answers: OrderedDict[bytes, str] = OrderedDict()  # digest of a first answer that was looked at → its name
         self._finds = [Lock() for _ in range(_LOCKS)]  # by session of an agent
 
     def history(self, request: ModelRequest) -> AbstractContextManager[History]:
@@ -314,10 +319,26 @@ class ConversationNames:
                 _note(self._replied, kept, name or name_of(request.format, request.session, opening))
             return request._replace(name=self._replied[kept], pieces=None)
         with self._finds[hash(request.stem) % _LOCKS]:
+            shown = self._new_answer(request)
             if request.name not in self._begun_again and _may_go_on(request):  # so the stores are asked once
-                name = "" if self._stores.has(request.name) else self._find_summarized(request)
+                is_new = shown or not self._stores.has(request.name)
+                name = self._find_summarized(request) if is_new else ""
                 _note(self._begun_again, request.name, name or request.name)
+            elif shown and (name := self._find_summarized(request)):
+                _note(self._begun_again, request.name, name)
         return self.with_name(request)
+
+    def _new_answer(self, request: ModelRequest) -> bool:
+        """Whether the first answer of a request may be a summary, and was not looked at yet.
+
+        opencode begins each list after a compaction with the same question, and shows the newest summary as its answer.
+        """
+        first = b"".join(request.listed[request.opening :][:1])
+        key = blake2b(request.name.encode() + first, digest_size=16).digest()
+        if key in self._answers:
+            return False
+        _note(self._answers, key, request.name)
+        return len(request.first_answer) >= _LEAST_SUMMARY or bool(newest_compaction([first]))
 
     def with_name(self, request: ModelRequest) -> ModelRequest:
         """Return a request with the name of the session that has its conversation, as far as that is known at once."""
@@ -355,10 +376,10 @@ class ConversationNames:
     def _find_summarized(self, request: ModelRequest) -> str:
         """Return the conversation whose agent goes on from a summary with this request; empty: there is none.
 
-        It belongs to the same session of the agent, or neither names one. It has this opening already, or the summary
-        is its last reply: the agent has asked for it under the same system prompt, or shows it as an answer (opencode).
-        Or the agent has asked for it in a request of its own (pi, aider): then it is the newest conversation that has
-        the same system prompt.
+        It belongs to the same session of the agent, or neither names one. It has this list already, or the summary is
+        its last reply: the agent has asked for it under the same system prompt, or shows it as an answer (opencode).
+        Or the agent has asked for it in a request of its own (pi, aider, opencode): then it is the newest conversation
+        that has the same system prompt. Else it is one that has the same opening.
         """
         logs = self._logs(request.stem, _MOST_OTHERS if request.session else _MOST_UNNAMED)
         sizes = accumulate(log.size for log in logs)
@@ -368,28 +389,43 @@ class ConversationNames:
             if request.session or size <= _MOST_UNNAMED_BYTES
         ]
         said, answered, system = request.opening_text, request.first_answer, request.system_text()
-        alike, is_apart, is_agent = [], False, bool(request.tools or request.anew)
+        is_agent, alike, same_opening = bool(request.tools or request.anew), [], ""
+        is_apart = any(_has_summary(said, reply) for reply in self._unnamed)  # pi asks OpenAI so, within its session
+        opening, answer = request.listed[request.first : request.opening], request.first_reply
+        begun = [part for message in read_all(request.format, opening) for part in message.parts]
+        kept = kept_by_provider([*begun, *answer])
         for name in others:
             with self._conversations[request.format.provider].use(name) as history, suppress(BadInput):
-                if history.knows(request.listed[request.first : request.opening]):
+                if history.knows(opening, answer or None):
                     return name
-                is_like = is_agent and is_alike(history.session.items.system(), system)
-                reply = history.last_reply()
-                if (is_like and _has_summary(said, reply)) or _has_summary(answered, reply):
+                is_like = is_agent and any(is_alike(text, system) for text in _systems(history.session))
+                item = history.last_reply()
+                reply = history.session.items.text(item.id) if item else ""
+                begins = _has_summary(said, reply)
+                shows = _has_summary(answered, reply) or bool(kept and item and kept == kept_by_provider(item.parts))
+                if (begins and is_like) or (shows and _was_asked_before(history.session)):
                     self._begin_again(history)
                     return name
-                is_apart = is_apart or _has_summary(said, reply)
+                is_apart = is_apart or begins or shows
                 if is_like:
                     alike.append(name)
+                same_opening = same_opening or (name if answer and history.knows(opening) else "")
         if is_apart and alike:
             with self._conversations[request.format.provider].use(alike[0]) as history, suppress(BadInput):
                 self._begin_again(history)
                 return alike[0]
-        return ""
+        return same_opening
 
     def _begin_again(self, history: History) -> None:
         """Have a conversation go on after a summary of its agent. Raises BadInput if there is too little before it."""
         history.begin_again(say("summary follows", history.session.settings.locale), _ANY)
+
+    def note_unnamed(self, reply: str) -> None:
+        """Note an answer to a request without tools that names no session: it may be a summary of one that has a name.
+
+        After a restart it is not known.
+        """
+        self._unnamed.append(reply)
 
     def note_reply(self, reply_id: str, name: str) -> None:
         """Note the conversation of a reply that its provider may keep. Without an id nothing is noted.
@@ -410,7 +446,20 @@ def _may_go_on(request: ModelRequest) -> bool:
     return bool(request.tools) and len(request.listed[-1]) >= _LEAST_OPENING
 
 
-def _note(notes: OrderedDict[str, str], key: str, value: str) -> None:
+def _systems(session: Session) -> Iterator[str]:
+    """Yield the system prompts of a conversation: Gemini CLI and Qwen Code ask for the summary under another one."""
+    yield session.items.system()
+    yield from (session.items.text(item.id) for item in session.items if item.kind is Kind.SYSTEM)
+
+
+def _was_asked_before(session: Session) -> bool:
+    """Whether something was answered before the last question."""
+    kinds = [item.kind for item in session.items]
+    last = max((at for at, kind in enumerate(kinds) if kind is Kind.USER), default=0)
+    return any(kind in (Kind.ASSISTANT, Kind.CALL) for kind in kinds[:last])
+
+
+def _note(notes: OrderedDict[K, str], key: K, value: str) -> None:
     """Note something, and forget the oldest if there is too much."""
     notes[key] = value
     while len(notes) > _MOST_NOTED:

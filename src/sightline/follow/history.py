@@ -35,6 +35,7 @@ from sightline.follow.message_list import (
     values_of,
     view_of,
 )
+from sightline.follow.own_lists import kept_by_provider
 from sightline.follow.rewritten import append_anew, new_messages
 from sightline.log import entries, retry_on_conflict
 from sightline.log.annotations import HistoryNote
@@ -43,7 +44,7 @@ from sightline.session import accept
 from sightline.session.lookups import read_answers
 from sightline.session.session import Session
 from sightline.values.decoders import convert
-from sightline.values.items import Blob, Call, Kind, Message, Part, Text, Usage
+from sightline.values.items import Blob, Call, Item, Kind, Message, Part, Text, Usage
 from sightline.values.lock import locked
 from sightline.wire import anthropic, read_messages
 from sightline.wire.common import in_role
@@ -142,7 +143,7 @@ class History:
         When the list comes back with a reply that says this, it is known: its text may differ in blanks, and what is
         neither text nor call may be missing. `reply_id`: by which `go_on` finds it.
         """
-        if any(isinstance(part, Call | Text | Blob) for part in parts):
+        if kept_by_provider(parts) or any(isinstance(part, Call | Text | Blob) for part in parts):
             session = self.session_at(place)
             retry_on_conflict(lambda: self._note_reply(place, parts, item, reply_id), session.refresh)
 
@@ -186,10 +187,10 @@ class History:
         return self.end
 
     @locked
-    def last_reply(self) -> str:
-        """Return the text of the reply that the list was given last ends with; empty: it was not answered."""
+    def last_reply(self) -> Item | None:
+        """Return the last item of the reply that the list ends with which was given last; None: it was not answered."""
         reply = self._replies.get(self._ends.get(self.session.branch, START))
-        return self.session.items.text(reply.item) if reply and self._has(reply) else ""
+        return self.session.items[reply.item] if reply and self._has(reply) else None
 
     @locked
     def knows(

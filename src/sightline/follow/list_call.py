@@ -15,6 +15,7 @@ from sightline.follow.history import History
 from sightline.follow.windows import WINDOW_TOOLS, open_windows
 from sightline.log import retry_on_conflict
 from sightline.plan import Budget
+from sightline.providers.windows import answer_room
 from sightline.session.session import Session
 from sightline.values.items import FULL, Message, Role, Text, Usage
 from sightline.values.recall_tools import offered
@@ -23,7 +24,6 @@ from sightline.wire.payload import Payload
 from sightline.wire.wire import Reader
 
 OPENING = "[conversation continues]"  # the first message must be the user's
-USUAL_OUTPUT = 8_000  # tokens for an answer, if nobody says how many it may have
 
 Writer = Callable[[History, Payload], list[Any]]
 """Writes a payload in a program's form. The history has the program's own messages: `History.match`."""
@@ -161,4 +161,4 @@ def _write_list(form: MessageForm, history: History, payload: Payload) -> list[A
 
 def usual_budget(window: int, output: int | None = None) -> Budget:
     """Return the budget for a context window: a fourth of it at most is kept for the answer."""
-    return Budget(window, min(output or USUAL_OUTPUT, window // 4))
+    return Budget(window, answer_room(window, output or None))

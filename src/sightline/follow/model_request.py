@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from secrets import token_bytes
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from sightline.follow.message_list import digest_of
 from sightline.follow.rewritten import is_rewritten, split_rewritten
 from sightline.providers.agents import SESSION_HEADERS
 from sightline.values.decoders import json_decoder, mend_escapes
-from sightline.values.items import Call, Message, Role, plain_text
+from sightline.values.items import Call, Message, Part, Role, plain_text
 from sightline.wire import read_messages
 from sightline.wire.gemini import SILENT_ID, camel, declared
 
@@ -120,6 +120,13 @@ class ModelRequest(NamedTuple):
         """What the first answer says."""
         answer = read_all(self.format, self.listed[self.opening :][:1])
         return "\n".join(plain_text(message.parts) for message in answer)
+
+    @property
+    def first_reply(self) -> list[Part]:
+        """The parts of the first answer, which may be several messages."""
+        read = (message for raw in self.listed[self.opening :] for message in read_all(self.format, [raw]))
+        own = takewhile(lambda message: message.role is Role.ASSISTANT, read)
+        return [part for message in own for part in message.parts]
 
     @property
     def messages(self) -> list[bytes]:

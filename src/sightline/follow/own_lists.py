@@ -1,17 +1,38 @@
-"""The list of steps that an agent keeps by a tool of its own, and replaces as a whole: its newest state stays whole."""
+"""What of an agent's own must stay whole: the newest state of the list of steps that it keeps by a tool of its own, and
+what its provider keeps of the conversation before a compaction, which nobody else can read.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from sightline.errors import SightlineError
 from sightline.follow.model_request import Format, read_all
 from sightline.log import AGENT
 from sightline.providers.agents import LISTS
 from sightline.session.session import Session
-from sightline.values.items import Call, Kind
+from sightline.values.items import COMPACTIONS, Call, Kind, Opaque, Part
 
 _MARKS = tuple(f"{key}{end}".encode() for key in LISTS for end in ('":', '\\":'))  # also within a text of JSON
+_COMPACTION = b"compaction"  # in the name of such a block
 _SHARE = 0.2  # of the window that such a list may have
+
+
+class Own(NamedTuple):
+    """What must stay whole in a request."""
+
+    list_call: str  # the provider's id of the newest call that replaces a list; empty: there is none
+    compaction: bytes  # the message; empty: there is none
+    window: int  # tokens
+
+
+def hold(session: Session, own: Own) -> None:
+    """Have the newest of each stay whole."""
+    if own.list_call:
+        hold_list(session, own.list_call, own.window)
+    if own.compaction:
+        hold_compaction(session)
 
 
 def newest_list(format: Format, messages: Sequence[bytes]) -> str:  # noqa: A002
@@ -42,6 +63,41 @@ def is_list(call: Call) -> bool:
     return any(isinstance(step, list) and step and all(_has_state(entry) for entry in step) for step in steps)
 
 
+def newest_compaction(messages: Sequence[bytes]) -> bytes:
+    """Return the newest message in which the provider keeps what was before; empty: there is none."""
+    return next((message for message in reversed(messages) if _COMPACTION in message and _has_compaction(message)), b"")
+
+
+def _has_compaction(message: bytes) -> bool:
+    """Whether it is such a block, and not a text that speaks of one."""
+    read = msgspec.json.decode(message)
+    content = read.get("content")
+    blocks = [read, *(content if isinstance(content, list) else ())]
+    return any(isinstance(block, dict) and block.get("type") in COMPACTIONS for block in blocks)
+
+
+def hold_compaction(session: Session) -> None:
+    """Have the newest compaction of the provider's stay whole. Those before it are in it."""
+    timeline, path = session.log.timeline, session.log.path
+    marks = timeline.marked(path)
+    newest = -1
+    for row in timeline.newest_of(Kind.ASSISTANT, path):
+        if not kept_by_provider(session.items[timeline.id(row)].parts):
+            continue
+        is_pinned = row in marks and marks[row].what == "pin"
+        if newest >= 0 and is_pinned and marks[row].by == AGENT:
+            session.items.mark(row, "unpin", AGENT)
+        elif newest < 0 and not is_pinned:
+            session.items.mark(row, "pin", AGENT)
+        newest = max(newest, row)
+
+
+def kept_by_provider(parts: Sequence[Part]) -> list[Any]:
+    """Return that in which a provider keeps what was before, as far as these parts have it."""
+    blocks = [part.raw for part in parts if isinstance(part, Opaque) and part.kind in COMPACTIONS]
+    return [block.get("encrypted_content") or block.get("content") for block in blocks]
+
+
 def hold_list(session: Session, call_id: str, window: int) -> None:
     """Have the list of this call stay whole, and no other one. One that takes much of the window is left alone.
 
@@ -65,7 +121,7 @@ def _row_of(session: Session, call_id: str) -> int:
     -1: there is none.
     """
     timeline = session.log.timeline
-    for row in timeline.rows_on(session.log.path, timeline.newest_of(Kind.CALL)):
+    for row in timeline.newest_of(Kind.CALL, session.log.path):
         call = session.items[timeline.id(row)].parts[0]
         if isinstance(call, Call) and call.id == call_id and is_list(call):
             return row

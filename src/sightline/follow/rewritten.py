@@ -164,7 +164,7 @@ def let_go_of_reports(session: Session) -> None:
     """
     timeline, path = session.log.timeline, session.log.path
     marks, is_newest = timeline.marked(path), True
-    for row in timeline.rows_on(path, timeline.newest_of(Kind.USER)):
+    for row in timeline.newest_of(Kind.USER, path):
         if timeline.is_by_program(row) or not session.items.text(timeline.id(row)).startswith(_AIDER.reports):
             continue
         if row in marks:

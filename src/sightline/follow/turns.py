@@ -25,7 +25,7 @@ from sightline.follow.conversations import ConversationNames, Conversations, res
 from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, read_all, sender_of
-from sightline.follow.own_lists import hold_list, newest_list
+from sightline.follow.own_lists import Own, hold, newest_compaction, newest_list
 from sightline.follow.rewritten import hold_anew, let_go_of_reports, replaced_tokens
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
@@ -36,7 +36,7 @@ from sightline.plan.economies import DEFAULT, THRIFTY_WINDOW, check_economy
 from sightline.providers.catalog import GOOGLE, PLACES
 from sightline.session.attention import own_tools
 from sightline.session.session import Session
-from sightline.values.items import ToolDefinition, Usage
+from sightline.values.items import ToolDefinition, Usage, plain_text
 from sightline.values.profiles import profile
 from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
@@ -152,7 +152,7 @@ class Turns:
         self._stores: PlacedStores = settings.stores or Folder(settings.folder, settings.root)
         self.names = ConversationNames(self._stores, self._conversations)
         self._told: WeakKeyDictionary[Session, _ToldHead] = WeakKeyDictionary()
-        self._lists: WeakKeyDictionary[Session, tuple[str, int]] = WeakKeyDictionary()  # the agent's call, the window
+        self._held: WeakKeyDictionary[Session, Own] = WeakKeyDictionary()
         self._shortened: set[str] = set()  # sessions of agents in which something was
         self._windows = ContextWindows()
         self._made_room: dict[str, _MadeRoom] = {}  # conversations whose head does not fit
@@ -353,7 +353,10 @@ class Turns:
             if item:
                 is_kept = request.format.wire == "responses"
                 reply_id = _own_reply(request, str(client_reply.get("id") or "")) if is_kept else ""
-                history.expect(prepared.place, read_reply(client_reply).parts, item, reply_id)
+                parts = read_reply(client_reply).parts
+                history.expect(prepared.place, parts, item, reply_id)
+                if not (request.session or request.tools):
+                    self.names.note_unnamed(plain_text(parts))
                 self.names.note_reply(reply_id, prepared.name)
                 if self._settings.summaries and history.session.summaries.wanted:
                     self._want(SUMMARY, prepared.name)
@@ -472,11 +475,10 @@ class Turns:
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
-        newest = newest_list(request.format, request.messages)
-        held = (newest, budget.window)
-        if newest and self._lists.get(session) != held:
-            hold_list(session, newest, budget.window)
-            self._lists[session] = held
+        held = Own(newest_list(request.format, request.messages), newest_compaction(request.messages), budget.window)
+        if self._held.get(session) != held:
+            hold(session, held)
+            self._held[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
         said = tokens - replaced_tokens(session, before.after)

@@ -22,7 +22,7 @@ from sightline.log.stores import Stores, as_placed
 from sightline.plan.strategies.project_choice import chosen
 from sightline.session import accept
 from sightline.session.journal_file import begin_journal, resume_with
-from sightline.values.clock import milliseconds, wall_clock
+from sightline.values.clock import known_milliseconds, wall_clock
 from sightline.values.items import Kind, Result, Role, Text, Usage
 from sightline.values.phrases import say
 from sightline.values.settings import Settings
@@ -260,7 +260,7 @@ class _Writer:
         is_system = turn.message.role is Role.SYSTEM
         labelled = self._spoken if is_system else turn.by_program
         self._spoken = self._spoken or not (is_system or turn.by_program)
-        self.newest = max(self.newest, _seconds(turn.timestamp))
+        self.newest = max(self.newest, (known_milliseconds(turn.timestamp) or 0) / 1000)
         return replace(
             draft,
             uuid=f"{turn.uuid}{self._again}" if turn.uuid else draft.uuid,
@@ -352,14 +352,6 @@ class _Writer:
         at = {self._uuid(row): row for row in timeline.rows_on(journal.path, range(len(timeline)))}
         rows = ((line, [at[uuid] for uuid in uuids if uuid in at]) for line, uuids in made.items())
         return sorted((line, max(line_rows)) for line, line_rows in rows if line_rows)
-
-
-def _seconds(text: str) -> float:
-    """Return a time in seconds since 1970; 0 if it is none."""
-    try:
-        return milliseconds(text) / 1000
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _time(text: str) -> str:

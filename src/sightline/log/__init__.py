@@ -28,9 +28,10 @@ from sightline.log.columns import (
 from sightline.log.drafts import Drafts, PendingCall
 from sightline.log.fold import GrowingTimeline
 from sightline.log.journal import Journal, retry_on_conflict
+from sightline.log.stores.closed_store import LogUpTo
 
 __all__ = [
     "AGENT", "FAILED", "FIRST", "HEAD", "LABELLED", "LONGEST_NAME", "NONE", "OBSOLETE", "OPAQUE", "ORPHAN", "REPLACING",
-    "UNASKED", "Compaction", "Drafts", "GrowingTimeline", "Journal", "Mark", "Path", "PendingCall", "Timeline",
-    "branch_label", "is_branch_name", "replaced_rows", "retry_on_conflict",
+    "UNASKED", "Compaction", "Drafts", "GrowingTimeline", "Journal", "LogUpTo", "Mark", "Path", "PendingCall",
+    "Timeline", "branch_label", "is_branch_name", "replaced_rows", "retry_on_conflict",
 ]  # fmt: skip

@@ -54,7 +54,7 @@ def save(store: Store, timeline: Timeline, last: Span) -> int:
     header = msgspec.json.encode(
         _Header(
             (FORMAT, shorten.levels_format()), store.tips, (last.offset, last.length), line_hash(store, last), sizes,
-            timeline.saved_state(),
+            State(*(getattr(timeline, name) for name in State.__struct_fields__)),
         )
     )  # fmt: skip
     lead = _LEAD.pack(len(header), crc32(header))

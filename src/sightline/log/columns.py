@@ -5,7 +5,7 @@ comes what applies to runs of rows: branches and their paths, marks, annotations
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -246,10 +246,6 @@ class Timeline(State, eq=False):
         others = {*State.__struct_fields__, "make_levels", "waiting"}
         return {name: getattr(self, name) for name in Timeline.__struct_fields__ if name not in others}
 
-    def saved_state(self) -> State:
-        """The state alone, to save with the columns."""
-        return State(*(getattr(self, name) for name in State.__struct_fields__))
-
     def restore(self, columns: Mapping[str, Column], state: State) -> None:
         """Replace everything in this timeline by what was saved."""
         for name, column in columns.items():
@@ -366,10 +362,6 @@ class Timeline(State, eq=False):
         """The kinds of these units, a byte each."""
         return bytes(pick(self.kind, pick(self.unit_row, units)))
 
-    def unit_sizes(self, units: Sequence[int]) -> tuple[Sequence[int], int]:
-        """The rows of each of these units, which ascend, and the tokens of all of them in full, without framing."""
-        return pick(self.unit_rows, units), sum(pick(self.unit_full, units))
-
     def rows_of(self, unit: int) -> list[int]:
         """The rows of a unit as they are shown: the message, its calls, their results in call order."""
         first, kind = self.unit_row[unit], self.kind
@@ -415,15 +407,29 @@ class Timeline(State, eq=False):
             ends[branch] = left.offset
         return Path(limits, ends)
 
-    def newest_of(self, kind: Kind) -> Iterator[int]:
-        """The rows of a kind, the newest first."""
+    def newest_of(self, kind: Kind, path: Path) -> Iterator[int]:
+        """The rows of a kind on a path, the newest first."""
         kinds, row = self.kind.tobytes(), len(self.kind)
         while (row := kinds.rfind(kind, 0, row)) >= 0:
-            yield row
+            if path.holds(self.branch[row], row):
+                yield row
 
     def rows_on(self, path: Path, rows: Iterable[int]) -> Iterator[int]:
         """Those of these rows that are on a path."""
+        if len(self.branches) == 1:
+            return iter(rows)
         return (row for row in rows if path.holds(self.branch[row], row))
+
+    def receipts_on(self, path: Path, receipts: Iterable[int]) -> Iterator[int]:
+        """Those of these receipts that are of payloads all of whose rows are on a path."""
+        if len(self.branches) == 1:
+            return iter(receipts)
+        rows = self.rows_until
+        return (at for at in receipts if path.holds(self.receipt_branch[at], rows(self.receipt_seq[at]) - 1))
+
+    def rows_until(self, seq: int) -> int:
+        """How many rows the log has up to this seq."""
+        return bisect_right(self.seq, seq)
 
     def last_row(self, path: Path) -> int:
         """The newest row of a path; -1 where it has none."""

@@ -258,7 +258,7 @@ class EntryReader:
 
     def constraint_rows(self, path: Path) -> Iterator[int]:
         """The user messages of a path that lay something down, the newest first. Each message is searched once."""
-        users = self.timeline.rows_on(path, self.timeline.newest_of(Kind.USER))
+        users = self.timeline.newest_of(Kind.USER, path)
         while some := list(islice(users, _AT_ONCE)):
             if len(unsearched := [row for row in some if not self.timeline.state[row] & SEARCHED]) > 1:
                 self.prefetch(unsearched)

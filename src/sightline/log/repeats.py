@@ -78,13 +78,13 @@ class Repeats:
         long = [line for line in lines if len(line) >= _SHORTEST]
         compared = long if 2 * len(long) > len(lines) else lines
         counts = Counter([crc32(line.encode(errors="replace")) for line in compared])
-        often = [(line, min(count, _MOST_OFTEN)) for line, count in counts.items()]
-        return frozenset(line | nth << _HASH_BITS for line, count in often for nth in range(count))
+        often = [(line, min(count, _MOST_OFTEN)) for line, count in counts.items() if count > 1]
+        return frozenset(counts).union(line | nth << _HASH_BITS for line, count in often for nth in range(1, count))
 
     def _text(self, row: int) -> str:
         """The text of a result, or the texts that a call writes."""
         if self._timeline.kind[row] != _CALL:
             return self._reader.text(row)
         part = self._reader.item(row).parts[0]
-        inputs = part.input if isinstance(part, Call) and isinstance(part.input, dict) else {}
+        inputs = part.arguments if isinstance(part, Call) else {}
         return "\n".join(value for value in inputs.values() if isinstance(value, str))

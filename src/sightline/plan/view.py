@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from sightline.errors import BadInput
 from sightline.log.annotations import RecallNote
-from sightline.log.columns import HEAD, LABELLED, OPAQUE, Compaction, Path, Timeline
+from sightline.log.columns import HEAD, LABELLED, OPAQUE, Compaction, Path, Timeline, pick
 from sightline.values.items import FULL, GIST, SUMMARY, Kind, Lod
 from sightline.values.profiles import Profile
 from sightline.values.settings import REDUCTIONS
@@ -199,7 +199,7 @@ class View(Struct, frozen=True):
         units = sorted({*units})
         if len(units) == 1:
             return self.timeline.unit_full[units[0]] + self.framing(units[0])
-        rows, tokens = self.timeline.unit_sizes(units)
+        rows, tokens = pick(self.timeline.unit_rows, units), sum(pick(self.timeline.unit_full, units))
         halves = sum([count // 2 for count in rows])  # see `framing`
         framing = self.profile.message_tokens * (sum(rows) - halves) + self.profile.call_tokens * halves
         return tokens + framing

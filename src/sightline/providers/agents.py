@@ -137,7 +137,7 @@ _AGENTS = (
         elements=("system-reminder",), lists=("todos",), compacts="shown",
     ),
     Agent(
-        "pi", "pi", "0.74.2", "npm:@earendil-works/pi-coding-agent", "pi", (_ANTHROPIC, _OPENAI, _GEMINI),
+        "pi", "pi", "0.80.10", "npm:@earendil-works/pi-coding-agent", "pi", (_ANTHROPIC, _OPENAI, _GEMINI),
         is_told=False,
         files=("$PI_CODING_AGENT_DIR/models.json", "~/.pi/agent/models.json"),
         settings=(

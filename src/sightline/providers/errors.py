@@ -38,7 +38,7 @@ def overflow_tokens(status: int, body: str) -> int | None:
     None: it does not refuse it for its length.
     """
     told = ErrorBody(body)
-    return (told.input_tokens or 0) if status in (400, 413, 422, 500) and told.is_overflow(status) else None
+    return (told.input_tokens or 0) if told.is_overflow(status) else None
 
 
 class ErrorBody:
@@ -51,7 +51,9 @@ class ErrorBody:
         self._counted = found.get("n_prompt_tokens")
 
     def is_overflow(self, status: int) -> bool:
-        return status == TOO_LARGE or any(_FULL.search(text) for text in (self.message, *self.kinds))
+        """Whether an answer with this status and body refuses a request for its length."""
+        says_so = any(_FULL.search(text) for text in (self.message, *self.kinds))
+        return status == TOO_LARGE or (status in (400, 422, 500) and says_so)
 
     @property
     def input_tokens(self) -> int | None:

@@ -54,6 +54,8 @@ WINDOWS = {
 }
 """Tokens by the name of a model, to which a size, a date or a variant may be added; the longest match counts."""
 
+USUAL_OUTPUT = 8_000  # tokens for an answer, if nobody says how many it may have
+
 _GUESSED = ("claude-", "gpt-4", "gpt-5", "gpt-6", "deepseek", "llama", "qwen", "gemini-")
 """How the names of families begin. Of one that is not known, the largest window of its family is taken: one that is
 too large ends when the provider refuses a request, and one that is too small shortens what would have fit."""
@@ -158,3 +160,8 @@ def sane(tokens: object) -> int:
 def as_object(value: Any) -> Mapping[str, Any]:
     """Return a JSON object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def answer_room(window: int, output: int | None = None) -> int:
+    """Return how many tokens of a context window are for the answer: so many, at most a quarter of a small window."""
+    return min(USUAL_OUTPUT if output is None else output, max(window, 0) // 4)

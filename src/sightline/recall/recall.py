@@ -358,7 +358,7 @@ class Recall:
 
     def answer(self, call: Call, room: Room) -> tuple[Text | Image | File, ...]:
         """Answer a call of `expand` or `recall`. Mistakes of the model are answered with text, never raised."""
-        arguments = call.input if isinstance(call.input, dict) else {}
+        arguments = call.arguments
         reader = self._journal.reader
         required = str(arguments.get("query" if call.name == "recall" else "id") or "")
         if not required.strip():

@@ -25,10 +25,12 @@ from sightline.follow.model_request import Format, Json, ModelRequest, parse
 from sightline.follow.replies import error_body
 from sightline.follow.turns import Prepared, Turns
 from sightline.imports.source import SPARSE, is_dense
+from sightline.server.config import MAX_BODY
 from sightline.server.destinations import Destination, NoDestination, provider_of, read_door
 from sightline.server.events import Event, Hub
 from sightline.server.late_log import LateLog
 from sightline.server.metrics import PATH_PATTERN, Metrics
+from sightline.server.packed_bodies import unpack
 from sightline.server.recent_requests import RecentRequests
 from sightline.server.spool import Spool
 from sightline.server.totals import Totals
@@ -101,12 +103,15 @@ class Proxy:
         return _UntilSent(response, lambda: self._calls.discard(call))
 
     async def _answer(self, request: Request, format: Format, call: "ModelCall") -> Response:  # noqa: A002
-        body = await request.body()
-        is_packed = "content-encoding" in request.headers
+        body, headers = await request.body(), _joined(request.headers)
+        if encoding := headers.get("content-encoding"):
+            try:
+                body = await call.unpack(body, encoding)
+            except BadInput:
+                return await self._pass_unread(call, body)
         # Decoded, a dense one takes seventy times its bytes.
-        if is_packed or (len(body) > SPARSE and await asyncio.to_thread(is_dense, body)):
+        if len(body) > SPARSE and await asyncio.to_thread(is_dense, body):
             return await self._pass_unread(call, body)
-        headers = _joined(request.headers)
         try:
             model_request = None
             with suppress(msgspec.DecodeError):  # half a character, or no JSON: `parse` finds out
@@ -131,7 +136,10 @@ class Proxy:
             return _read_response(call.error(400, f"{why}: send it as plain JSON in the provider's format"))
         response = await call.pass_on("POST", body)
         if response.status_code < 400:
-            self.note_unlogged("a request", BadInput("it is compressed, or has little but brackets, or no known form"))
+            self.note_unlogged(
+                "a request",
+                BadInput("it is packed in a way that is not read here, or has little but brackets, or no known form"),
+            )
         elif not call.has_failed:
             self._totals.fail(_refused(response.status_code))
         return response
@@ -295,11 +303,27 @@ class ModelCall:
         self._lists_models = destination.lists_models
         self.names: set[str] = set()  # of the conversation, as far as they are known
         self.has_failed = False  # there was no answer of the provider
+        self._packed: tuple[bytes, bytes] | None = None  # its body unpacked, and as it came
+
+    async def unpack(self, body: bytes, encoding: str) -> bytes:
+        """Return the body of a request that came compressed as it was before. Raises BadInput."""
+        plain = await asyncio.to_thread(unpack, body, encoding, MAX_BODY)
+        self._packed = plain, body
+        return plain
+
+    def _as_it_came(self, body: bytes) -> tuple[list[tuple[str, str]], bytes]:
+        """Return the headers and the bytes of a body that goes up: one that came compressed does so unless changed."""
+        if self._packed is None:
+            return self._headers, body
+        plain, packed = self._packed
+        if body == plain:
+            return self._headers, packed
+        return [each for each in self._headers if each[0].lower() != "content-encoding"], body
 
     async def pass_on(self, method: str, body: bytes) -> Response:
         """Send a request as it came, and pass the answer back as it comes."""
         try:
-            response = await self._proxy.upstream.send(method, self._address, self._headers, body)
+            response = await self._proxy.upstream.send(method, self._address, *self._as_it_came(body))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _read_response(self.failure(error))
 
@@ -356,7 +380,8 @@ class ModelCall:
     async def send(self, body: bytes, on_sent: Callable[[], None] | None = None) -> httpx2.Response:
         """Call the model. Return the response whose body still comes; an error is whole, ours if there is no other."""
         try:
-            response = await self._proxy.upstream.send("POST", self._address, self._headers, body, on_sent)
+            headers, sent = self._as_it_came(body)
+            response = await self._proxy.upstream.send("POST", self._address, headers, sent, on_sent)
             if response.status_code >= 400:
                 await response.aread()
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -66,8 +66,7 @@ class Attention:
         """
         if call.name != LOOK.name:
             return self._recall.answer(call, self._composer.free_room())
-        arguments = call.input if isinstance(call.input, dict) else {}
-        name, level = (str(arguments.get(key) or "").strip() for key in ("target", "level"))
+        name, level = (str(call.arguments.get(key) or "").strip() for key in ("target", "level"))
         if not name or level.lower() not in LEVELS:
             return (Text(self._say("look how")),)
         if len(name) > _LONGEST_NAME:

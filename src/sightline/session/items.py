@@ -142,7 +142,7 @@ class Items:
     def unexamined(self, most: int = 20) -> list[Item]:
         """Return the user's newest messages that no model has read for what they lay down, oldest first."""
         timeline, path = self._journal.timeline, self._journal.path
-        users = filter(timeline.is_users_own, timeline.rows_on(path, timeline.newest_of(Kind.USER)))
+        users = filter(timeline.is_users_own, timeline.newest_of(Kind.USER, path))
         rows = [*islice(takewhile(lambda row: row not in timeline.found, users), most)]
         return [self._journal.reader.item(row) for row in reversed(rows)]
 

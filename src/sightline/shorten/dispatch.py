@@ -16,7 +16,7 @@ from sightline.shorten.shortener import Shortener
 from sightline.shorten.source import is_code_file, is_source, source_levels
 from sightline.shorten.suites import is_test_run, test_run_levels
 from sightline.shorten.tables import is_table, table_levels
-from sightline.values.foreign_code import warn_once
+from sightline.values.foreign_code import offers, warn_once
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -141,6 +141,4 @@ def foreign_key() -> int:
 
 @cache
 def _offers() -> tuple["EntryPoint", ...]:
-    from importlib.metadata import entry_points  # 10 ms, so not before a text is shortened or a session is resumed
-
-    return tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)))
+    return tuple(sorted(offers(GROUP), key=lambda point: (point.name, point.value)))

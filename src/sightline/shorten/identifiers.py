@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import chain
 
 from sightline.shorten.common_names import ending, everyday
 from sightline.shorten.memo import Memo
@@ -79,6 +78,16 @@ def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
 
     No line may contain a line end or a control character.
     """
+    met, out, start = _values_and_ends(lines), list[list[str]](), 0
+    for _ in lines[1:]:
+        end = met.index(_LINE_END, start)
+        out.append(met[start:end])
+        start = end + 1
+    return [*out, met[start:]] if lines else []
+
+
+def _values_and_ends(lines: Sequence[str]) -> list[str]:
+    """Return the values of all lines in one list, with a mark between two lines."""
     text = _BETWEEN.join(lines)
     apart: list[str] = []
     if "://" in text or ":\\" in text:
@@ -94,13 +103,7 @@ def values_of_lines(lines: Sequence[str]) -> list[list[str]]:
     if apart:
         others = map(_value_of_token, apart)
         met = [*filter(None, (next(others, "") if value == _APART else value for value in met))]
-    out: list[list[str]] = []
-    start = 0
-    for _ in lines[1:]:
-        end = met.index(_LINE_END, start)
-        out.append(met[start:end])
-        start = end + 1
-    return [*out, met[start:]] if lines else []
+    return met
 
 
 def _take_addresses(line: str, apart: list[str]) -> str:
@@ -187,8 +190,7 @@ def identifiers(text: str, limit: int = 64) -> list[str]:
     for part in (text,) if len(text) <= 2 * SCAN else (text[:SCAN], text[-SCAN:]):
         lines = without_marks(part).split("\n")
         for start in range(0, len(lines), BLOCK):
-            met = chain.from_iterable(values_of_lines(lines[start : start + BLOCK]))
-            names.update(dict.fromkeys(filter(_is_own, met)))
+            names.update(dict.fromkeys(filter(_is_own, _values_and_ends(lines[start : start + BLOCK]))))
             if len(names) >= limit:
                 return list(names)[:limit]
     return list(names)

@@ -89,7 +89,9 @@ def _odd_members(value: Any, depth: int = 0) -> list[Piece]:
 
 def _columns(members: list[Any]) -> dict[str, list[str]]:
     """Return the scalars of objects that are alike, by their keys; nothing if they are not."""
-    rows = list(map(_scalars, members)) if _are_alike(members) else []
+    if not _are_alike(members):
+        return {}
+    rows = list(map(_scalars, members))
     met = [*dict.fromkeys(chain.from_iterable(rows))]
     keys = sorted(met[: 8 * KEYS], key=_key_worth, reverse=True)[:KEYS]
     return {key: [row.get(key, "") for row in rows] for key in keys}

@@ -44,12 +44,23 @@ def milliseconds(timestamp: str) -> int:
     return round(in_zone.timestamp() * 1000)
 
 
+def known_milliseconds(timestamp: str) -> int | None:
+    """As `milliseconds`, for what any program may have written; None: it is no time."""
+    try:
+        return milliseconds(timestamp)
+    except (ValueError, OverflowError):
+        return None
+
+
 def seconds_between(first: str, second: str) -> float:
     """Return the seconds between two times; 0 if one of them is none."""
-    try:
-        return (milliseconds(second) - milliseconds(first)) / 1000
-    except (ValueError, OverflowError):
-        return 0.0
+    begun, ended = known_milliseconds(first), known_milliseconds(second)
+    return 0.0 if begun is None or ended is None else (ended - begun) / 1000
+
+
+def day(seconds: float | None) -> str:
+    """The day of a time in seconds since 1970, in UTC: 2026-01-31; empty if it is not known."""
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
 class SeqClock:

@@ -90,6 +90,11 @@ class Call(Struct, frozen=True, tag="call", omit_defaults=True, gc=False):
     input: Any = None  # the arguments, as JSON values; an object for every well-behaved model
     raw: str | None = None  # the argument text as the provider sent it, if dumping `input` would not give it back
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The input, if it is an object; else an empty one."""
+        return self.input if isinstance(self.input, dict) else {}
+
 
 class Opaque(Struct, frozen=True, tag="opaque", gc=False):
     """A block that only its provider knows (thinking, reasoning, server tools). It is passed on, never edited."""
@@ -98,6 +103,9 @@ class Opaque(Struct, frozen=True, tag="opaque", gc=False):
     kind: str
     raw: dict[str, Any]
 
+
+COMPACTIONS = frozenset(("compaction", "compaction_summary", "context_compaction"))
+"""The kinds of opaque parts in which a provider keeps all that was said before them, readable by itself only."""
 
 BY_PROGRAM = "+program"  # the kind of an opaque part of a user message: a program wrote this, and not the user
 

@@ -6,6 +6,7 @@ import re
 # those that change the direction of text, and line ends other than \n.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
+_BACKTICKS = re.compile("`+")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -18,6 +19,17 @@ def first_words(text: str, length: int = 200) -> str:
     """Return the beginning of a text on one line, with an ellipsis if it is cut off."""
     line = printable(" ".join(text[: length * 4].split()))
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def ticks(text: str, least: int) -> str:
+    """Return more backticks than stand in a row in the text, at least so many."""
+    return "`" * max([least, *(len(run) + 1 for run in _BACKTICKS.findall(text))])
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return a text between fences that nothing in it can close."""
+    fence = ticks(text, 3)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def human_size(size: int) -> str:

@@ -3,10 +3,9 @@
 Each function holds the session's lock while it reads, and writes nothing to the log.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -14,11 +13,11 @@ from sightline.compose import ComposeInputs, layout
 from sightline.compose.inputs import units_to_weigh
 from sightline.compose.receipts import as_sent, last_budget, sent_plan
 from sightline.compose.render import hash_chain, render
-from sightline.errors import BadInput, SessionClosed
-from sightline.log import NONE, Journal
+from sightline.errors import BadInput
+from sightline.log import NONE, Journal, LogUpTo
 from sightline.log.annotations import NO_TOOLS, ReceiptNote, ToolsNote
 from sightline.log.entries import Entry
-from sightline.log.stores import Line, Make, Placement, Repairs, Span, Store, Tips
+from sightline.log.stores import Span
 from sightline.plan import SETTINGS_CHANGED, Budget, Hooks, Plan, Planner, View, body_units
 from sightline.session.sent_windows import sent_windows
 from sightline.session.session import Session
@@ -184,53 +183,3 @@ def session_before(
         yield before, budget
     finally:
         store.close()
-
-
-class LogUpTo:
-    """The `Store` of a log as it was when it ended at this offset. It can only be read."""
-
-    def __init__(self, inner: Store, end: int) -> None:
-        inner.refresh()
-        self._inner, self._end = inner, end
-        self.session_id, self.repairs = inner.session_id, Repairs()
-        self.tips = Tips(size=end, seq=1)
-
-    def append(self, make: Make, *, branch: str, expected_head: str | None) -> list[Placement]:  # noqa: ARG002
-        """See `Store.append`. Nothing can be added to what has been."""
-        raise SessionClosed(self.session_id)
-
-    def read_many(self, spans: Sequence[Span]) -> list[bytes]:
-        """See `Store.read_many`."""
-        return self._inner.read_many(spans)
-
-    def scan(self, start: int = 0) -> Iterator[Line]:
-        """See `Store.scan`."""
-        return takewhile(lambda line: line.span.offset < self._end, self._inner.scan(start))
-
-    def refresh(self, known: Tips | None = None) -> None:
-        """See `Store.refresh`. There is nothing new."""
-
-    def cache(self, names: Iterable[str]) -> dict[str, bytes]:  # noqa: ARG002 - what is kept is of a longer log
-        """See `Derived.cache`."""
-        return {}
-
-    def keep(self, parts: Mapping[str, bytes]) -> None:
-        """See `Derived.keep`."""
-
-    def texts(self, digests: Iterable[str]) -> dict[str, str]:
-        """See `Store.texts`."""
-        return self._inner.texts(digests)
-
-    def keep_texts(self, texts: Mapping[str, str]) -> None:
-        """See `Store.keep_texts`."""
-
-    def reopened(self) -> "LogUpTo":
-        """See `Store.reopened`."""
-        return LogUpTo(self._inner.reopened(), self._end)
-
-    def sync(self) -> None:
-        """See `Store.sync`."""
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._inner.close()

@@ -11,7 +11,7 @@ from sightline.log.entries import Entry
 from sightline.plan import Budget, body_units
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import price_input
-from sightline.providers.windows import usual_window, windows_of
+from sightline.providers.windows import answer_room, usual_window, windows_of
 from sightline.session.session import Session
 from sightline.values.clock import seconds_between
 from sightline.values.items import Kind, Lod, Usage
@@ -24,7 +24,6 @@ from sightline.view.model_calls import CallIndex, ModelCall, call_index
 
 BEGAN = "composing began"  # the reason of the first composed call: Sightline's tools joined
 _LOOKED_BACK = 500  # calls, for how large the windows of their models are
-_OUTPUT = 8_000  # tokens of a window for the answer, where nothing says how many
 _LEVELS = {lod: lod.name.lower() for lod in Lod}
 _HIDES = frozenset(("user", "note", "assistant", "thinking", "call", "result"))  # kinds of what may be hidden
 
@@ -116,12 +115,7 @@ def usual_budget(session: Session, number: int | None = None) -> Budget:
         calls = reversed(index.calls[:number][-_LOOKED_BACK:])
         models = (model for model, _ in _answers(session.log, (call.reply for call in calls if call.reply != NONE)))
         window = next((windows[model] for model in models if model in windows), usual_window())
-        return Budget(window, usual_output(window))
-
-
-def usual_output(window: int) -> int:
-    """Return how many tokens of a context window are for the answer: at most a quarter of a small one."""
-    return min(_OUTPUT, max(window, 0) // 4)
+        return Budget(window, answer_room(window))
 
 
 def chosen_budget(usual: Budget, window: int | None, output: int | None) -> Budget:
@@ -129,7 +123,7 @@ def chosen_budget(usual: Budget, window: int | None, output: int | None) -> Budg
     if window is None and output is None:
         return usual
     whole = window if window is not None else usual.window
-    return Budget(whole, usual_output(whole) if output is None else output)
+    return Budget(whole, answer_room(whole) if output is None else output)
 
 
 def _model_windows(journal: Journal, index: CallIndex) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sightline.plan import Budget, Plan, own_state, stage_of
 from sightline.plan.strategies.entities import Entities
-from sightline.plan.strategies.focus import Focus, trigger
+from sightline.plan.strategies.focus import Focus, cold_trigger, trigger
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Role
@@ -174,11 +174,16 @@ def _hidden(infos: Iterable[ItemInfo], shown_ids: Collection[str]) -> list[Line]
 
 
 def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int]:
-    """Return above how many tokens the next sweep is forced, and above how many if the provider's cache is cold."""
+    """Return above how many tokens the next sweep is forced, and above how many if the provider's cache has expired.
+
+    Before the first sweep the cache makes no difference, and it never does with the economy "off".
+    """
     if settings.strategy != Focus.name and settings.strategy[-1:] != (Focus.name,):
         return {"above": plan.limit, "when_cold_above": plan.limit}
     forced = trigger(budget, plan.limit, plan.fixed + plan.base if plan.base else 0, plan.fixed)
-    cold = plan.fixed + budget.target * (plan.limit - plan.fixed)
+    config = settings.config if settings.strategy == Focus.name else settings.config.get(Focus.name, {})
+    sweeps_cold = plan.base and config.get("economy") != "off"
+    cold = cold_trigger(plan.limit, plan.fixed) if sweeps_cold else forced
     return {"above": int(forced), "when_cold_above": int(cold)}
 
 

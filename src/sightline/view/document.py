@@ -20,14 +20,13 @@ from sightline.session.session import Session
 from sightline.shorten import without_ansi
 from sightline.values.items import Blob, Call, File, Image, Item, Kind, Opaque, Part, Result, Text, arguments, blob_text
 from sightline.values.phrases import Phrases, texts
-from sightline.values.screen_text import first_words, human_size, printable
+from sightline.values.screen_text import fenced, first_words, human_size, printable, ticks
 from sightline.values.settings import strategy_name
 
 SUFFIXES = {"markdown": "md", "html": "html"}  # of files, by format
 _LEFT_OUT = frozenset({Kind.SUMMARY, Kind.RECALL, Kind.WINDOW})
 _NAME = 80  # characters of a tool's or file's name, which stand in a heading
 _ADDRESS = 300  # characters of an image's address
-_BACKTICKS = re.compile("`+")
 _ACTIVE = re.compile(r"<[A-Za-z/!?]|!\[")  # a tag, a comment or an image
 _LINE_END = re.compile("\r\n?")
 
@@ -183,7 +182,7 @@ def _message_as_markdown(entry: Entry, locale: str, longest: int) -> Iterator[st
 def _as_markdown(block: Block) -> str:
     if block.form == "text":
         if _ACTIVE.search(block.text):  # it could end the quotation, or have something fetched
-            return _fenced(block.text)
+            return fenced(block.text)
         # In a quotation, so that a heading or a fence in it ends with it.
         return "\n".join(f"> {line}".rstrip() for line in block.text.split("\n"))
     title = f"**{block.label}** {_code(block.name)}".rstrip()
@@ -191,25 +190,16 @@ def _as_markdown(block: Block) -> str:
         return title
     if block.form == "thinking":
         return f"{title}\n\n{_as_markdown(Block('text', text=block.text))}"
-    return f"{title}\n\n{_fenced(block.text, 'json' if block.form == 'call' else '')}"
-
-
-def _fenced(text: str, language: str = "") -> str:
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+    return f"{title}\n\n{fenced(block.text, 'json' if block.form == 'call' else '')}"
 
 
 def _code(text: str) -> str:
     """Return a text of one line as code, so that no character of it is Markdown."""
     if not text:
         return ""
-    ticks = "`" * (_longest_run(text) + 1)
+    marks = ticks(text, 1)
     blank = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{blank}{text}{blank}{ticks}"
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    return f"{marks}{blank}{text}{blank}{marks}"
 
 
 def _heading(session: Session, locale: str) -> tuple[str, str]:

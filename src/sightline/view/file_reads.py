@@ -102,7 +102,7 @@ class _File:
 
 def file_of(call: Call) -> str:
     """Return the file that a call is about; nothing if there are none or several."""
-    path = call.input.get("file_path") if call.name == "Read" and isinstance(call.input, dict) else None
+    path = call.arguments.get("file_path") if call.name == "Read" else None
     if isinstance(path, str) and path.isprintable():  # most calls of Claude Code, which a status line counts
         return path.strip().removeprefix("./")
     effect = effect_of(call)

@@ -201,10 +201,8 @@ def level_texts(session: Session, item_id: str) -> dict[str, str]:
 
 def _rows(journal: Journal) -> Sequence[int]:
     """Return the rows of the journal's branch, in order."""
-    timeline = journal.timeline
-    if len(timeline.branches) == 1:
-        return range(len(timeline))
-    return list(timeline.rows_on(journal.path, range(len(timeline))))
+    timeline, rows = journal.timeline, range(len(journal.timeline))
+    return rows if len(timeline.branches) == 1 else list(timeline.rows_on(journal.path, rows))
 
 
 # ---------------------------------------------------------------------- windows

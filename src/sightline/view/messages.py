@@ -3,7 +3,6 @@
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from sightline.log import Journal
 from sightline.session.session import Session
@@ -47,13 +46,8 @@ class Messages(BranchIndex):
                 yield self.results[call]
 
 
-_known: "WeakKeyDictionary[Session, Messages]" = WeakKeyDictionary()
-
-
 def messages_of(session: Session) -> Messages:
     """Return the messages of a session's branch as they are now. Hold the session's lock while you use them."""
-    messages = _known.get(session)
-    if messages is None or not messages.fits(session.log):
-        messages = _known[session] = Messages(session.log)
+    messages = Messages.of(session)
     messages.update()
     return messages

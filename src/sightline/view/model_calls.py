@@ -7,10 +7,10 @@ each row once, so that any page of a long session takes little time.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from sightline.log import NONE, Compaction, Journal, Path, Timeline
+from sightline.log import NONE, Compaction, Journal, Timeline
 from sightline.session.session import Session
 from sightline.values.items import Kind
 from sightline.view.branch_index import BranchIndex
@@ -59,9 +59,9 @@ class CallIndex(BranchIndex):
             return
         if self.calls and self.calls[-1].reply == NONE:  # its reply may have come
             self._forget_unanswered()
-        receipts = self._receipts()
+        receipts = [*timeline.receipts_on(self._path, range(self._next_receipt, len(timeline.receipt_offset)))]
         at = 0
-        replies = list(_replies(timeline, self._path, self._next_row, end))
+        replies = list(timeline.rows_on(self._path, _replies(timeline, self._next_row, end)))
         for place, row in enumerate(replies):
             if not place % _READ_AT_ONCE:
                 self.clearings.read(replies[place : place + _READ_AT_ONCE])
@@ -81,31 +81,17 @@ class CallIndex(BranchIndex):
 
     def last_replies(self, most: int) -> list[int]:
         """Return the last answers of the branch, in order, whether their calls were added or not."""
-        timeline, replies = self.timeline, list[int]()
-        kinds, straight, row = timeline.kind.tobytes(), len(timeline.branches) == 1, len(timeline)
-        while len(replies) < most and (row := kinds.rfind(Kind.ASSISTANT, 0, row)) >= 0:
-            if straight or self._path.holds(timeline.branch[row], row):
-                replies.append(row)
-        return replies[::-1]
+        return [*islice(self.timeline.newest_of(Kind.ASSISTANT, self._path), most)][::-1]
 
     def _forget_unanswered(self) -> None:
         """Forget the calls at the end that have no reply. They are added again, in the same order."""
         while self.calls and self.calls[-1].reply == NONE and self.calls[-1].receipt >= self._next_receipt:
             self._forgotten[self.calls.pop().receipt] = self.sums.pop()
 
-    def _receipts(self) -> list[int]:
-        """Return the receipts of the branch after those that are known, by their places among all of the log."""
-        timeline, first = self.timeline, self._next_receipt
-        every = range(first, len(timeline.receipt_offset))
-        if len(timeline.branches) == 1:
-            return list(every)
-        seqs, branches = timeline.receipt_seq, timeline.receipt_branch
-        return [at for at in every if self._path.holds(branches[at], bisect_right(timeline.seq, seqs[at]) - 1)]
-
     def _add(self, reply: int, receipt: int) -> None:
         timeline = self.timeline
         if receipt != NONE:
-            rows, offset = bisect_right(timeline.seq, timeline.receipt_seq[receipt]), timeline.receipt_offset[receipt]
+            rows, offset = timeline.rows_until(timeline.receipt_seq[receipt]), timeline.receipt_offset[receipt]
         else:
             rows, offset = reply, timeline.offset[reply]
         self.calls.append(ModelCall(len(self.calls) + 1, reply, receipt, rows, offset))
@@ -117,15 +103,11 @@ class CallIndex(BranchIndex):
         self.sums.append(sums)
 
 
-def _replies(timeline: Timeline, path: Path, first: int, end: int) -> Iterator[int]:
-    """Yield the rows of answers from this one on."""
-    kinds, straight, row = timeline.kind[first:end].tobytes(), len(timeline.branches) == 1, first - 1
+def _replies(timeline: Timeline, first: int, end: int) -> Iterator[int]:
+    """Yield the rows of answers from this one on, of all branches."""
+    kinds, row = timeline.kind[first:end].tobytes(), first - 1
     while (row := kinds.find(Kind.ASSISTANT, row + 1 - first) + first) >= first:
-        if straight or path.holds(timeline.branch[row], row):
-            yield row
-
-
-_known: "WeakKeyDictionary[Session, CallIndex]" = WeakKeyDictionary()
+        yield row
 
 
 def call_index(session: Session, end: int | None = None) -> CallIndex:
@@ -133,9 +115,7 @@ def call_index(session: Session, end: int | None = None) -> CallIndex:
 
     Hold the session's lock while you use it.
     """
-    index = _known.get(session)
-    if index is None or not index.fits(session.log):
-        index = _known[session] = CallIndex(session.log)
+    index = CallIndex.of(session)
     index.update(end)
     return index
 

@@ -4,7 +4,7 @@ All times are those of the log's columns, so that no text is read to find the lo
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -97,26 +97,20 @@ def answer_seconds(journal: Journal, row: int) -> float | None:
 
 def _request(journal: Journal, row: int) -> int:
     """Return when the request was composed that this answer is to; -1: it was not composed."""
-    timeline, path = journal.timeline, journal.path
+    timeline = journal.timeline
     last = bisect_left(timeline.receipt_offset, timeline.offset[row]) - 1
     if last < 0:
         return NONE
     before = next((each for each in _rows_before(journal, row) if timeline.kind[each] == _MODEL), NONE)
     earliest = timeline.offset[before] if before != NONE else NONE
-    for at in range(last, -1, -1):
-        if timeline.receipt_offset[at] < earliest:
-            break  # it was answered before
-        if path.holds(timeline.receipt_branch[at], bisect_right(timeline.seq, timeline.receipt_seq[at]) - 1):
-            return timeline.receipt_time[at]
-    return NONE
+    first = bisect_left(timeline.receipt_offset, earliest)  # those before were answered before
+    sent = next(timeline.receipts_on(journal.path, range(last, first - 1, -1)), NONE)
+    return timeline.receipt_time[sent] if sent != NONE else NONE
 
 
 def _rows_before(journal: Journal, row: int) -> Iterator[int]:
     """Yield the rows of the branch before this one, the last first."""
-    path, branches, rows = journal.path, journal.timeline.branch, range(row - 1, -1, -1)
-    if len(journal.timeline.branches) == 1:
-        return iter(rows)
-    return (each for each in rows if path.holds(branches[each], each))
+    return journal.timeline.rows_on(journal.path, range(row - 1, -1, -1))
 
 
 def _user_time(journal: Journal, row: int) -> Stretch:

@@ -12,6 +12,7 @@ from sightline.errors import BadInput, Damaged
 from sightline.log import FAILED, NONE, Journal, entries
 from sightline.session.session import Session
 from sightline.values.items import Call, Kind, Result, plain_text
+from sightline.view.branch_index import BranchIndex
 from sightline.view.call_contents import CallContents
 from sightline.view.call_values import HIDDEN, ContentLine
 from sightline.view.file_reads import READS, FileReads
@@ -181,32 +182,26 @@ def _sort(node: Node) -> None:
 # ---------------------------------------------------------------------- what was read again
 
 
-class RepeatedReads:
+class RepeatedReads(BranchIndex):
     """What was read again on a branch. Each result that reads a file is read from the log once."""
 
     def __init__(self, journal: Journal) -> None:
-        self.timeline, self.branch, self._journal, self._path = journal.timeline, journal.branch, journal, journal.path
+        super().__init__(journal)
         self.rows: set[int] = set()  # results that showed nothing new
         self._files: dict[str, RereadFile] = {}
         self._reads = FileReads()
-        self._next = 0
-
-    def fits(self, journal: Journal) -> bool:
-        """Whether this is of the journal's branch as it is now, so that it can be updated."""
-        same = self.timeline is journal.timeline and self.branch == journal.branch
-        return same and self._next <= len(journal.timeline) and self._path.limits == journal.path.limits
 
     def update(self, calls: ToolCalls) -> None:
         """Look at the results that are new in the log."""
         timeline, reader = self.timeline, self._journal.reader
         rows = iter(
-            [row for row in timeline.rows_on(self._path, range(self._next, len(timeline))) if self._reads_at(row)]
+            [row for row in timeline.rows_on(self._path, range(self._next_row, len(timeline))) if self._reads_at(row)]
         )
         while batch := list(islice(rows, _READ_AT_ONCE)):
             reader.prefetch(batch)
             for row in batch:
                 self._add(row, calls)
-        self._next = len(timeline)
+        self._next_row = len(timeline)
 
     def files(self) -> list[RereadFile]:
         """Return the files that were read again, those with the most such tokens first."""
@@ -236,13 +231,8 @@ class RepeatedReads:
             file.tokens += timeline.full[row] + self._journal.reader.profile.framing(Kind.RESULT)
 
 
-_reads_of: "WeakKeyDictionary[Session, RepeatedReads]" = WeakKeyDictionary()
-
-
 def repeated_reads(session: Session) -> RepeatedReads:
     """Return what was read again on a session's branch as it is now. Hold the session's lock while you use it."""
-    reads = _reads_of.get(session)
-    if reads is None or not reads.fits(session.log):
-        reads = _reads_of[session] = RepeatedReads(session.log)
+    reads = RepeatedReads.of(session)
     reads.update(tool_calls(session))
     return reads

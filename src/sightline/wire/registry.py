@@ -6,13 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from sightline.errors import BadInput
-from sightline.values.foreign_code import described, warn_once
+from sightline.values.foreign_code import load_installed, offers, warn_once
 from sightline.wire.call_ids import IdRule
 from sightline.wire.wire import Reader, Wire
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from sightline.wire import anthropic, gemini, openai_chat, openai_responses
 
     _ARE_WIRES: tuple[Wire, ...] = (openai_chat, anthropic, openai_responses, gemini)  # so that their types are checked
@@ -46,14 +44,7 @@ def register(wire: Wire) -> None:
 
 def names() -> list[str]:
     """The names of all wires: ours, then those of this program and of installed packages."""
-    return [*OURS, *sorted({*REGISTERED, *(offer.name for offer in installed())} - {*OURS})]
-
-
-def installed() -> "Iterator[EntryPoint]":
-    """The entry points of wires in installed packages. Does not import them."""
-    from importlib.metadata import entry_points
-
-    return iter(entry_points(group=GROUP))
+    return [*OURS, *sorted({*REGISTERED, *(offer.name for offer in offers(GROUP))} - {*OURS})]
 
 
 def wire(name: str) -> Wire:
@@ -94,7 +85,7 @@ def _ours(name: str) -> Wire:
 def _loaded() -> dict[str, Wire]:
     """The wires of installed packages by name, loaded once."""
     wires: dict[str, Wire] = {}
-    for name in sorted({offer.name for offer in installed()} - {*OURS}):
+    for name in sorted({offer.name for offer in offers(GROUP)} - {*OURS}):
         try:
             wires[name] = _offered(name)
         except BadInput as error:
@@ -104,18 +95,11 @@ def _loaded() -> dict[str, Wire]:
 
 @cache
 def _offered(name: str) -> Wire:
-    offers = {offer.value: offer for offer in installed() if offer.name == name}
-    if not offers:
+    if (offered := load_installed(GROUP, "a wire", name)) is None:
         raise BadInput(f"unknown format {name!r}; choose one of {', '.join(names())}")
-    if len(offers) > 1:
-        raise BadInput(f"several packages offer a wire {name!r}: {', '.join(offers)}")
-    [offer] = offers.values()
-    try:
-        loaded: Wire = offer.load()
-    except Exception as error:  # importing another package may raise anything
-        raise BadInput(f"wire {name!r} ({offer.value}) cannot be loaded: {described(error)}") from error
-    check(loaded, f"wire {name!r} ({offer.value})")
-    return loaded
+    loaded, place = offered
+    check(loaded, f"wire {name!r} ({place})")
+    return cast(Wire, loaded)
 
 
 def check(wire: object, where: str) -> None:

@@ -12,6 +12,7 @@ from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
+from sightline.view.context_facts import context_facts
 from sightline.wire.payload import Payload
 
 
@@ -157,7 +158,7 @@ def test_above_the_trigger_one_sweep_goes_down_to_the_target(session: Session) -
 def test_when_the_cache_is_cold_a_sweep_comes_early(session: Session, clock: Ticking, swept: bool) -> None:
     """After more idle time than the provider keeps a prefix, above six tenths: sweep now, it costs nothing.
 
-    Not before the first sweep that is forced: until then everything is shown in full.
+    That is foretold. Not before the first sweep that is forced: until then everything is shown in full.
     """
     session.user("look")
     payload, reasons = session.compose(Budget(4_000)), [""]
@@ -165,6 +166,8 @@ def test_when_the_cache_is_cold_a_sweep_comes_early(session: Session, clock: Tic
         tool(session, words(180, f"r{len(reasons)}x"))
         payload = session.compose(Budget(4_000))
         reasons.append(reason(session))
+    foretold = context_facts(session, Budget(4_000)).next_sweep
+    assert (payload.tokens > foretold["when_cold_above"]) is swept
     clock.wait(2_000)
     session.user("and now")
     payload = session.compose(Budget(4_000))

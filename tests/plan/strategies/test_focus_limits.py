@@ -40,9 +40,9 @@ def test_a_sweep_is_forced_above_the_trigger(tokens: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "cold", "reason"), [
-    (5_000, True, ""), (5_001, True, "sweep: cold"), (5_001, False, ""),
+    (6_000, True, ""), (6_001, True, "sweep: cold"), (6_001, False, ""),
 ])  # fmt: skip
-def test_a_cold_cache_is_a_reason_above_half(tokens: int, cold: bool, reason: str) -> None:
+def test_a_cold_cache_is_a_reason_above_six_tenths(tokens: int, cold: bool, reason: str) -> None:
     """Once the prefix has changed for another reason."""
     history = Sized()
     fill(history, 1_000)

@@ -134,12 +134,12 @@ def test_what_is_obsolete_is_left_out_first(session: Session, obsolete: bool) ->
 # ------------------------------------------------------------------ with sizes that a test sets
 
 
-def sweep_sized(history: Sized, saving: int, **more: Any) -> Plan:
+def sweep_sized(history: Sized, saving: int, *, keep: int = 0, **more: Any) -> Plan:
     """The plan of a sweep that must save so many tokens of what everything in full takes."""
     view = history.view(1, **more)
     limit = view.full_tokens(view.new) - saving + MARKER
     budget = Budget(limit, trigger=1.0, target=1.0)
-    return Sweep(replace(view, budget=budget, limit=limit), {}).reduce(0, "sweep: test")
+    return Sweep(replace(view, budget=budget, limit=limit), {}).reduce(keep, "sweep: test")
 
 
 @pytest.mark.parametrize(("dearer", "cheaper"), [("user", "assistant"), ("assistant", "result"), ("call", "result")])
@@ -149,6 +149,33 @@ def test_kinds_in_order_of_worth(dearer: str, cheaper: str) -> None:
     older, newer = (getattr(history, kind)(90, summary=10) for kind in (dearer, cheaper))
     plan = sweep_sized(history, 80, asked=-1)
     assert (plan.lod(older), plan.lod(newer)) == (Lod.FULL, Lod.SUMMARY)
+
+
+def test_what_the_user_wrote_ages_slower_than_the_rest() -> None:
+    """It outlasts a file that is being worked on, although that was read much later."""
+    history = Sized()
+    older = history.user(90, summary=10)
+    for _ in range(20):
+        history.assistant(1)
+    file = history.result(90, summary=10)
+    history.assistant(1)
+    timeline = history.timeline
+    timeline.subjects.append("a.py")
+    timeline.subject_row.append(file)
+    timeline.subject[file], timeline.purpose[file] = 0, Purpose.READ
+    plan = sweep_sized(history, 80, asked=-1)
+    assert (plan.lod(older), plan.lod(file)) == (Lod.FULL, Lod.SUMMARY)
+
+
+def test_what_is_recalled_is_not_counted_as_newest() -> None:
+    """The question and the answer before it stay, not the question and what was recalled for it."""
+    history = Sized()
+    history.user(1)
+    older, answer = history.user(90, summary=10), history.assistant(90, summary=10)
+    question = history.user(20)
+    history.recalled(1)
+    plan = sweep_sized(history, 80, keep=1, asked=history.timeline.unit[question])
+    assert (plan.lod(older), plan.lod(answer)) == (Lod.SUMMARY, Lod.FULL)
 
 
 @pytest.mark.parametrize(("dearer", "cheaper"), [
@@ -167,7 +194,8 @@ def test_results_in_order_of_worth(dearer: Purpose, cheaper: Purpose) -> None:
 
 @pytest.mark.parametrize(("newer_units", "used", "level"), [
     (7, None, Lod.FULL), (8, None, Lod.SUMMARY), (8, Purpose.READ, Lod.FULL), (8, Purpose.CHANGE, Lod.FULL),
-    (12, Purpose.READ, Lod.FULL), (12, Purpose.CHANGE, Lod.SUMMARY), (12, Purpose.SHOW, Lod.FULL),
+    (11, Purpose.CHANGE, Lod.FULL), (12, Purpose.READ, Lod.FULL), (12, Purpose.CHANGE, Lod.SUMMARY),
+    (12, Purpose.SHOW, Lod.FULL),
 ])  # fmt: skip
 def test_a_file_that_is_being_worked_on_outlasts_the_rest(newer_units: int, used: Purpose | None, level: Lod) -> None:
     """Until four units have come since it was last changed, or eight since it was last read, even the assistant's

@@ -12,7 +12,7 @@ from sightline.agent.models import ModelInfo, Price
 from sightline.agent.models.secret import Secret, redacted
 from sightline.errors import BadInput
 from sightline.providers.catalog import LOCAL_WINDOW, SERVERS, place_of, price_of
-from sightline.providers.windows import known_window, window_of
+from sightline.providers.windows import answer_room, known_window, window_of
 from sightline.values.pattern import pattern
 
 SECONDS = 180.0  # without a byte: a model may think that long before its first word
@@ -59,7 +59,7 @@ class Endpoint(Struct, frozen=True):
             name=self.name,
             provider=self.provider,
             window=window,
-            output=self.output or min(_DEFAULT.output, window // 4),
+            output=self.output or answer_room(window, _DEFAULT.output),
             native=self.native,
             tools=self.tools,
             capable=self.capable,

@@ -34,7 +34,7 @@ def failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: s
     """Return the error that a response with this status means."""
     told = ErrorBody(body)
     said = endpoint.hide(told.message)[:LONGEST]
-    if status in (400, 413, 422, 500) and told.is_overflow(status):
+    if told.is_overflow(status):
         return ContextOverflow(f"{endpoint.name} takes less than it was sent: {said}", told.input_tokens)
     if told.kinds & _NO_MONEY or status == 402:
         return ModelRefused(

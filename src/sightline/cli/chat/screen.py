@@ -256,8 +256,7 @@ def failure_hint(event: Answer, words: Phrases, where: str = "chat") -> str:
 
 def _label(call: Call) -> str:
     """Return a call in a few words: the tool, and its subject on one line."""
-    arguments = call.input if isinstance(call.input, dict) else {}
-    values = [arguments.get(name) for name in _SUBJECT_ARGUMENTS.get(call.name, ("code_id",))]
+    values = [call.arguments.get(name) for name in _SUBJECT_ARGUMENTS.get(call.name, ("code_id",))]
     subject = " ".join(value for value in values if value and isinstance(value, str)) or subject_of(call)
     return f"{printable(call.name)} {truncate(first_words(subject), _SUBJECT)}".rstrip()
 

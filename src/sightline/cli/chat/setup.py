@@ -26,7 +26,7 @@ from sightline.cli.chat.confirm import confirm
 from sightline.cli.chat.project import FileNotices, TrustCheck, make_prompt
 from sightline.cli.chat.project_tools import ProjectTools
 from sightline.cli.model import model_help
-from sightline.cli.options import Place, default_output, make_budget
+from sightline.cli.options import Place, make_budget
 from sightline.cli.phrases import Phrases
 from sightline.cli.project_strategies import load_strategies
 from sightline.cli.render import print_stderr
@@ -40,6 +40,7 @@ from sightline.plan import completed, stage_of
 from sightline.plan.strategies import names, strategy
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.project_choice import chosen
+from sightline.providers.windows import answer_room
 from sightline.session.session import Session
 from sightline.values.clock import wall_clock
 from sightline.values.profiles import PROFILES
@@ -255,9 +256,8 @@ class ChatSetup:
         options, budget = self._options, None  # None: the whole context window
         if options.window is not None or options.output is not None:
             window = min(options.window or facts.window, facts.window)
-            budget = make_budget(
-                window, default_output(window, facts.output) if options.output is None else options.output
-            )
+            output = answer_room(window, facts.output) if options.output is None else options.output
+            budget = make_budget(window, output)
         light, notices = self._light_model(session)
         own = Phrases(session.settings.locale, "chat")("instructions") if has_tools else ""
         prompt = make_prompt(own, session, facts, self._tools.project, self._trust)

@@ -18,6 +18,7 @@ from sightline.documents.code.store import CodeStore
 from sightline.documents.code.versions import Saved
 from sightline.errors import BadCodeId, StoreError, UnknownCode
 from sightline.values.phrases import size_text
+from sightline.values.screen_text import fenced
 
 # A fence, also in a list or a quotation. A fence of backticks has no further backtick in its line.
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}(?=[^`]*\Z)|~{3,})")
@@ -146,7 +147,8 @@ def _block(store: CodeStore | None, code_id: str) -> str:
         if store is not None:
             saved = store.find(code_id)
             title = f"**{saved.code_id}** ({saved.language}) - {_escaped(saved.description)}"
-            return f"{title}\n\n{fenced(store.read(code_id), saved.language)}"
+            code = store.read(code_id).removesuffix("\n")
+            return f"{title}\n\n{fenced(code, saved.language)}"
     return ""
 
 
@@ -159,12 +161,6 @@ def _title(upload: Upload) -> str:
 def _escaped(text: str) -> str:
     """Return text in one line, with Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>])", r"\\\1", one_line(text))
-
-
-def fenced(code: str, language: str = "") -> str:
-    """Return the code in a fence that nothing in it can close."""
-    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
-    return f"{fence}{language}\n{code.removesuffix(chr(10))}\n{fence}"
 
 
 # ---------------------------------------------------------------------- markers

@@ -39,6 +39,7 @@ from sightline.origins.ba_agent.context import LAYOUTS, ContextManager, FileCont
 from sightline.origins.ba_agent.graph import langgraph, run
 from sightline.origins.given_session import plain_session, prepare
 from sightline.plan import Budget, Reduction
+from sightline.providers.windows import answer_room
 from sightline.session.async_session import AsyncSession
 from sightline.session.session import Session
 from sightline.values.clock import Ids, nanoid
@@ -136,7 +137,7 @@ class BAAgentService:
         self._settings = Settings(locale=locale, strategy="rounds", layout=LAYOUTS[layout])
         if budget is None:
             info = model.info
-            budget = Budget(info.window, output=min(info.output, info.window // 4), recall=0.0)  # as in the document
+            budget = Budget(info.window, answer_room(info.window, info.output), recall=0.0)  # as in the document
         self._budget = budget
         self._ids = ids
         self._open: dict[str, _Conversation] = {}

@@ -39,6 +39,7 @@ from sightline.origins.clawdcode.messages import (
 )
 from sightline.origins.clawdcode.values import ContextMessage, Trigger
 from sightline.plan import Budget
+from sightline.session.session import Session
 from sightline.values.clock import Clock, Ids, nanoid, wall_clock
 from sightline.values.settings import Settings
 from sightline.values.tokens import TokenCounter as Counter
@@ -236,8 +237,6 @@ def summary_request(
 
 def _preview(messages: Sequence[Any], plain: str, options: CompactionOptions, budget: Budget) -> Payload:
     """Return these messages, composed with this instruction after them. Raises BadInput, PinnedOverflow."""
-    from sightline.session.session import Session  # its search loads SQLite, which the document's storage does not need
-
     settings = Settings(locale=options.locale, config={"keep": 0})  # each message may be shortened, the newest too
     session = Session(MemoryStore(), settings=settings, token_counter=options.counter, project=options.project_dir)
     for message in messages:

@@ -1,12 +1,10 @@
 """The strategies, found by name: ours, those of installed packages, and pipes of several."""
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,9 +12,7 @@ from sightline.errors import BadInput
 from sightline.plan.pipe import Pipe, check_names
 from sightline.plan.strategy import Planner, is_planner
 from sightline.values.decoders import convert
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from sightline.values.foreign_code import load_installed, offers, types_in_file
 
 STRATEGIES = {"focus": "Focus", "sliding": "Sliding", "summary": "Summary", "entities": "Entities", "rounds": "Rounds"}
 """Our own: the module of each, which is imported when it is chosen, and its class."""
@@ -38,17 +34,7 @@ def load_file(project: str | Path, file: str) -> None:
         BadInput: there is no such file, it fails, or it has no strategy.
     """
     path = Path(project) / file
-    module_name = f"sightline_strategy_{path.stem}"
-    spec = spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise BadInput(f"no file {str(path)!r}")
-    module = module_from_spec(spec)
-    sys.modules[module_name] = module  # because type hints are looked up there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # a file may raise anything when it is run
-        raise BadInput(f"{path} cannot be loaded: {error!r}") from error
-    own = [member for member in vars(module).values() if isinstance(member, type) and member.__module__ == module_name]
+    own = types_in_file(path, f"sightline_strategy_{path.stem}")
     kinds = [kind for kind in own if callable(getattr(kind, "plan", None)) and hasattr(kind, "name")]
     if not kinds:
         raise BadInput(f"{path} defines no strategy: a class with a name and a method plan(view)")
@@ -107,14 +93,7 @@ def pipe(stages: Sequence[str | Planner], config: Mapping[str, Any] | None = Non
 
 def names() -> list[str]:
     """The names of all strategies: ours, then those of installed packages."""
-    return [*STRATEGIES, *(name for name in sorted({offer.name for offer in installed()}) if name not in STRATEGIES)]
-
-
-def installed() -> Iterator["EntryPoint"]:
-    """The entry points of strategies in installed packages. Does not import them."""
-    from importlib.metadata import entry_points
-
-    return iter(entry_points(group=GROUP))
+    return [*STRATEGIES, *sorted({offer.name for offer in offers(GROUP)} - {*STRATEGIES})]
 
 
 def config_schema(name: str) -> dict[str, Any]:
@@ -140,16 +119,11 @@ def kind_of(name: str) -> Any:
         )
     if name in STRATEGIES:
         return getattr(import_module(f"sightline.plan.strategies.{name}"), STRATEGIES[name])
-    if not (offers := [offer for offer in installed() if offer.name == name]):
+    if (offered := load_installed(GROUP, "a strategy", name)) is None:
         raise BadInput(
             f"unknown strategy {name!r}; choose one of {', '.join(names())}; to add one, see docs/strategies.md"
         )
-    if len({offer.value for offer in offers}) > 1:
-        raise BadInput(f"several packages offer a strategy {name!r}: {', '.join(offer.value for offer in offers)}")
-    try:
-        return offers[0].load()
-    except Exception as error:  # importing another package may raise anything
-        raise BadInput(f"strategy {name!r} ({offers[0].value}) cannot be loaded: {error!r}") from error
+    return offered[0]
 
 
 def _has_typed_config(kind: Any) -> bool:

@@ -27,7 +27,7 @@ from sightline.plan.view import Budget, View, oldest
 from sightline.values.items import SUMMARY, Lod
 
 _LARGE = 0.125  # of the body's tokens: an output that is smaller is never paged
-_COLD = 0.5  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
+_COLD = 0.6  # of the body's tokens: above, a sweep goes down to the target if the prefix has to be written anyway
 
 # Summaries by a model.
 _SUMMARY_ABOVE = 0.7  # of the body's tokens: early enough that the summary is there before a sweep is forced
@@ -70,7 +70,7 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
             reason = view.command or "sweep: forced"
             return Sweep(view, pages).reduce(self.keep, reason, to_target=is_forced, tidy=is_forced or tidy)
         if tidy and view.cold and view.last and view.last.base:
-            if tokens > _share_of_limit(view, _COLD):
+            if tokens > cold_trigger(view.limit, view.fixed):
                 return Sweep(view, pages).reduce(self.keep, "sweep: cold")
             if plan := Sweep(view, pages).shorten_repeated(self.keep, "sweep: cold"):
                 return plan
@@ -78,7 +78,8 @@ class Focus(Hooks, Struct, frozen=True, forbid_unknown_fields=True):
 
     def wants(self, view: View) -> tuple[int, int] | None:
         """The first and last unit to summarise, once most of the body's tokens are used; None before that."""
-        if view.tokens_with_new() < _share_of_limit(view, _SUMMARY_ABOVE) or view.summary_waits:
+        most = view.fixed + _SUMMARY_ABOVE * view.body_limit
+        if view.tokens_with_new() < most or view.summary_waits:
             return None
         return oldest(view, view.candidates(), _RETAINED)
 
@@ -131,6 +132,6 @@ def trigger(budget: Budget, limit: int, base: int, fixed: int = 0) -> float:
     return max(fixed + budget.trigger * body_limit, min(limit, base + _RETRY_GROWTH * body_limit) if base else 0)
 
 
-def _share_of_limit(view: View, share: float) -> float:
-    """Tokens of a payload whose body has this share of the tokens that it may have."""
-    return view.fixed + share * view.body_limit
+def cold_trigger(limit: int, fixed: int = 0) -> float:
+    """Tokens of a payload above which a sweep goes down to the target if the provider's cache has expired."""
+    return fixed + _COLD * (limit - fixed)

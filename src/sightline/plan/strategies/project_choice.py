@@ -126,7 +126,7 @@ def _plugin_stage(wanted: Any, where: str, key: str) -> Choice:
         return _check_choice(wanted, None, where, key, IDS)
     if not isinstance(wanted, Mapping):
         raise BadInput(f"{where}: {key} is an object or the name of a strategy, not {wanted!r}")
-    _check_keys(wanted, ("type", "pluginId", "config", "taskGoal"), f"{where}: {key}")
+    check_keys(wanted, ("type", "pluginId", "config", "taskGoal"), f"{where}: {key}")
     goal = _goal(wanted, f"{where}: {key}.taskGoal")
     if wanted.get("type") != "plugin":
         raise BadInput(f'{where}: {key}.type is {wanted.get("type")!r}; the only one is "plugin"')
@@ -166,7 +166,7 @@ def from_agent(agent: Mapping[str, Any], where: str = "agent.json") -> Choice | 
     wanted = _object(cognition, "context_strategy", where) if isinstance(cognition, Mapping) else None
     if wanted is None:
         return None
-    _check_keys(wanted, ("type", "config"), f"{where}: cognition.context_strategy")
+    check_keys(wanted, ("type", "config"), f"{where}: cognition.context_strategy")
     return _check_choice(wanted.get("type"), wanted.get("config"), where, "cognition.context_strategy.type", IDS)
 
 
@@ -178,7 +178,7 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
     Raises:
         BadInput: says `where`, the key and the valid choices.
     """
-    _check_keys(table, (*KEYS, *OTHER_KEYS), where)
+    check_keys(table, (*KEYS, *OTHER_KEYS), where)
     wanted = table.get("strategy")
     if wanted is None:
         if "config" in table:
@@ -188,7 +188,7 @@ def from_table(table: Mapping[str, Any], where: str) -> Choice | None:
         return _table_pipe(wanted, table.get("config"), where)
     if not isinstance(wanted, Mapping):
         return _check_choice(wanted, table.get("config"), where, "strategy")
-    _check_keys(wanted, ("name", "config"), f"{where}: strategy")
+    check_keys(wanted, ("name", "config"), f"{where}: strategy")
     if "config" in table:
         raise BadInput(f"{where}: config stands beside strategy and inside it; say it once")
     return _check_choice(wanted.get("name"), wanted.get("config"), where, "strategy.name")
@@ -200,7 +200,7 @@ def _table_pipe(stages: Sequence[Any], config: Any, where: str) -> Choice:
         raise BadInput(f"{where}: config is an object, not {config!r}")
     configs = dict(config or {})
     _check_together([stage for stage in stages if isinstance(stage, str)], where, "strategy")
-    _check_keys(configs, [str(stage) for stage in stages], f"{where}: config of {strategy_name(stages)}")
+    check_keys(configs, [str(stage) for stage in stages], f"{where}: config of {strategy_name(stages)}")
     return _join([_check_choice(name, configs.get(name), where, "strategy") for name in stages], where, "strategy")
 
 
@@ -251,7 +251,8 @@ def _object(parent: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any
     return value
 
 
-def _check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+def check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+    """Raise BadInput for the first key that is not allowed."""
     if unknown := [key for key in table if key not in allowed]:
         raise BadInput(f"{where}: unknown key {unknown[0]!r}; choose among {', '.join(allowed)}")
 

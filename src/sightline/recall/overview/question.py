@@ -17,7 +17,7 @@ from sightline.recall.overview.words import (
     is_asking,
     names_nothing,
 )
-from sightline.recall.search.terms import CHUNK, CJK_RUN, terms
+from sightline.recall.search.terms import CJK_RUN, chunks_in, terms
 from sightline.values.pattern import pattern
 
 STRETCHES = 8  # of the conversation
@@ -53,8 +53,13 @@ def asks_to_tell(text: str) -> bool:
 
 def says_something(text: str) -> bool:
     """Return whether a text has a word that is neither of grammar nor of politeness."""
-    chunks = (match[0] for match in CHUNK.finditer(text.replace("’", "'")))
-    return any(EMPTY_CHINESE.sub("", chunk) if CJK_RUN.match(chunk) else not names_nothing(chunk) for chunk in chunks)
+    text = text.replace("’", "'")
+    chunks = chunks_in(text).findall(text)
+    return any(EMPTY_CHINESE.sub("", chunk) if _is_chinese(chunk) else not names_nothing(chunk) for chunk in chunks)
+
+
+def _is_chinese(chunk: str) -> bool:
+    return not chunk.isascii() and CJK_RUN.match(chunk) is not None
 
 
 def surely_asks(text: str) -> bool:
@@ -129,9 +134,10 @@ def subject(query: str) -> Subject:
     """Return what a question may be about: its words without those of grammar and of talking about talk."""
     words: list[str] = []
     names: set[str] = set()
-    for match in CHUNK.finditer(query.replace("’", "'")):
+    query = query.replace("’", "'")
+    for match in chunks_in(query).finditer(query):
         chunk = match[0]
-        if CJK_RUN.match(chunk):
+        if _is_chinese(chunk):
             words += [term for rest in ASKING_CHINESE.split(chunk) for term in terms(rest) if len(term) > 1]
         elif not is_asking(chunk.lower()):
             words += terms(chunk)

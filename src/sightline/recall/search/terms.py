@@ -21,6 +21,7 @@ CJK_RUN = pattern(f"[{CJK}]+")
 GROUPED = r"\d{1,3}(?:,\d{3})+(?!\d)"  # 1,200 is 1200
 CHUNK = pattern(rf"{CJK_RUN.pattern}|{GROUPED}|[^\W{CJK}]+(?:[-./\\@'][^\W{CJK}]+)*")
 ONE_CHUNK = pattern(r"\w+(?:[-./\\@']\w+)*", re.ASCII)  # of ASCII, as most are
+ASCII_CHUNK = pattern(f"{GROUPED}|{ONE_CHUNK.pattern}", re.ASCII)  # what CHUNK is in ASCII: it takes long to compile
 JOINTS = "-./\\@',"  # they stand within a chunk, never at its ends
 APART = bytes(byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in f"{JOINTS}_" else 32 for byte in range(256))
 IDENTIFIES = pattern(r"\d|\w[-./\\@_]\w|[^\W\d_][A-Z]")  # 4711, A-17, main.py, getName, NASA
@@ -94,7 +95,13 @@ def terms(text: str) -> list[str]:
     their parts (snake case, camel case, path). Runs of Chinese, Japanese or Korean give their characters and pairs of
     characters. No term contains a space.
     """
-    return list(chain.from_iterable(map(_known_terms, CHUNK.findall(_normalize(text)))))
+    text = _normalize(text)
+    return list(chain.from_iterable(map(_known_terms, chunks_in(text).findall(text))))
+
+
+def chunks_in(text: str) -> re.Pattern[str]:
+    """Return the pattern of the chunks of a text: the runs of characters that give terms by themselves."""
+    return ASCII_CHUNK if text.isascii() else CHUNK
 
 
 def words(text: str) -> tuple[list[str], int]:
@@ -125,13 +132,13 @@ def word_terms(word: str) -> tuple[str, ...]:
             return (_stem(word[:MAX_TERM_CHARS]),)
         if ONE_CHUNK.fullmatch(word):
             return tuple(_chunk_terms(word))
-    return tuple(chain.from_iterable(map(_chunk_terms, CHUNK.findall(word))))
+    return tuple(chain.from_iterable(map(_chunk_terms, chunks_in(word).findall(word))))
 
 
 def query_terms(query: str) -> list[str]:
     """Return the distinct terms of a query, longest first, without function words unless there are no others."""
     text = text_to_index(query)
-    distinct = dict.fromkeys(terms(CHINESE_STOPS.sub(" ", text)))
+    distinct = dict.fromkeys(terms(text if text.isascii() else CHINESE_STOPS.sub(" ", text)))
     content_terms = [term for term in distinct if term not in STOP_TERMS and not WEAK_CHARACTERS.issuperset(term)]
     return sorted(content_terms or dict.fromkeys(terms(text)), key=len, reverse=True)[:MAX_QUERY_TERMS]
 
@@ -139,7 +146,7 @@ def query_terms(query: str) -> list[str]:
 def exact_terms(query: str) -> set[str]:
     """Return the terms of a query that name one thing: numbers, ids, paths, addresses, and names inside a sentence."""
     text = unicodedata.normalize("NFKC", text_to_index(query))
-    named = [chunk for chunk in CHUNK.findall(text) if IDENTIFIES.search(chunk)] + NAME_INSIDE.findall(text)
+    named = [chunk for chunk in chunks_in(text).findall(text) if IDENTIFIES.search(chunk)] + NAME_INSIDE.findall(text)
     return set(terms(" ".join(named))) - STOP_TERMS
 
 

@@ -169,7 +169,7 @@ class TodoList(Struct):
 
     def add_call(self, call: Call, result: str) -> None:
         """Note a call, if it changes the plan."""
-        arguments = call.input if isinstance(call.input, dict) else {}
+        arguments = call.arguments
         if entries := _plan_entries(arguments):
             self.plan = [todo for entry in entries if (todo := _todo(entry))] or self.plan
         elif call.name.endswith("TaskCreate") and isinstance(arguments.get("subject"), str):
@@ -192,8 +192,7 @@ class TodoList(Struct):
 
 def concerns_plan(call: Call) -> bool:
     """Whether a call may change the plan."""
-    arguments = call.input if isinstance(call.input, dict) else {}
-    return bool(_plan_entries(arguments)) or call.name.endswith(("TaskCreate", "TaskUpdate"))
+    return bool(_plan_entries(call.arguments)) or call.name.endswith(("TaskCreate", "TaskUpdate"))
 
 
 def _plan_entries(arguments: dict[str, Any]) -> list[Any] | None:

@@ -170,7 +170,7 @@ _ACTIONS = {name: action for action, tools in _TOOLS.items() for name in tools.s
 
 def _command_of(call: Call) -> str:
     """Return the command line that a call runs; "" if it runs none."""
-    arguments = call.input if isinstance(call.input, dict) else {}
+    arguments = call.arguments
     return text_of(arguments.get("command")) or text_of(arguments.get("cmd")) or several_commands(arguments)
 
 

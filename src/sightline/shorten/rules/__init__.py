@@ -51,7 +51,7 @@ def is_constraint(sentence: str) -> bool:
     words = plain(sentence)
     if lifts(words) or facts.states_fact(sentence):
         return True
-    if chinese.WRITTEN.search(words):
+    if not words.isascii() and chinese.WRITTEN.search(words):
         return chinese.is_constraint(words)
     return bool(english.WRITTEN.search(words)) and english.is_constraint(words)
 

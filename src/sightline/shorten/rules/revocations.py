@@ -106,9 +106,8 @@ ALIKE = (
     "remove delete 删 删除 删掉 移除",
     "add introduce install 加 添加 新增 增加",
 )
-VERB_ZH = pattern(
-    "(?:" + "|".join(sorted(HAN.findall(" ".join(ALIKE)), key=len, reverse=True)) + "|使用|采用|用(?!户))(?!画|进|密)"
-)
+_VERBS_ZH = [verb for verb in " ".join(ALIKE).split() if not verb.isascii()]
+VERB_ZH = pattern("(?:" + "|".join(sorted(_VERBS_ZH, key=len, reverse=True)) + "|使用|采用|用(?!户))(?!画|进|密)")
 ENDING = pattern(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
 
 

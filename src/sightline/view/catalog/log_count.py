@@ -20,7 +20,7 @@ from sightline.imports.originals import ImportNote
 from sightline.log import LABELLED, entries
 from sightline.log.annotations import HeadNote, PinNote
 from sightline.session.accept import check_settings
-from sightline.values.clock import milliseconds
+from sightline.values.clock import known_milliseconds
 from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call, Usage, plain_text
 from sightline.values.profiles import profile
@@ -276,6 +276,19 @@ def own_words(content: Any) -> str:
     return first_words("\n".join(text[:_LOOKED_AT] for blocks in runs for text in _texts(blocks)), TITLE)
 
 
+def opening(said: Iterable[tuple[Any, bool]]) -> str:
+    """Return the title of a conversation: the beginning of what a person wrote first, else the first command typed.
+
+    `said`: what stands in the messages of the user, each with whether a program wrote it.
+    """
+    command = ""
+    for content, by_program in said:
+        command = command or typed_command(content)
+        if not by_program and (words := own_words(content)):
+            return words
+    return command
+
+
 def typed_command(content: Any) -> str:
     """Return the command that a person typed, if the message is a harness's note of it; else nothing."""
     blocks = [content] if isinstance(content, str) else content
@@ -300,7 +313,5 @@ def _flaw(data: Raw) -> str:
 
 def seconds_of(timestamp: str) -> int | None:
     """Return a time in seconds since 1970; None if it is none."""
-    try:
-        return milliseconds(timestamp) // 1000
-    except (ValueError, OverflowError):
-        return None
+    moment = known_milliseconds(timestamp)
+    return None if moment is None else moment // 1000

@@ -1,10 +1,10 @@
 """All sessions at a glance: what they used by day and by project, which cost most and why, and what was saved."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from sightline.values.clock import day
 from sightline.values.items import Usage
 from sightline.view.catalog.listed_sessions import SessionFacts, Wanted
 from sightline.view.catalog.savings import Saved
@@ -109,5 +109,4 @@ def _cost(row: SessionFacts) -> float:
 
 def _day(row: SessionFacts) -> str:
     """Return the day of a session's last message, in UTC; empty if it is not known."""
-    seconds = row.updated if row.updated is not None else row.created
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" if seconds is not None else ""
+    return day(row.updated if row.updated is not None else row.created)

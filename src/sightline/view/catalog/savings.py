@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from sightline.errors import BadInput
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.windows import window_of
-from sightline.values.clock import milliseconds
+from sightline.values.clock import seconds_between
 from sightline.values.profiles import Profile, call_cost
 from sightline.view.costs import PriceOf
 
@@ -90,7 +89,7 @@ class SavingsCount:
         before, prompt = self._before, self._prompt
         sent = prompt.tokens if prompt is not None else said
         if prompt is not None and self.is_whole:
-            is_warm = bool(before.at) and _seconds(before.at, when) <= profile.cache_seconds
+            is_warm = bool(before.at) and seconds_between(before.at, when) <= profile.cache_seconds
             new = max(said - before.said, 0)
             is_extra = self._brings_back or bool(prompt.faults)
             self._again += new if is_extra else 0
@@ -117,10 +116,3 @@ def money_saved(saved: Mapping[str, Saved], price_of: PriceOf = known_price) -> 
             return None
         money += (calls.full_cost - calls.cost) * price.input / _MILLION
     return money if saved else None
-
-
-def _seconds(first: str, second: str) -> float:
-    try:
-        return (milliseconds(second) - milliseconds(first)) / 1000
-    except (ValueError, OverflowError, BadInput):
-        return 0.0

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from sightline.log.stores import Stores, as_placed
 from sightline.log.stores.session_folder import Folder
-from sightline.values.clock import milliseconds
+from sightline.values.clock import known_milliseconds
 from sightline.view.catalog.listed_sessions import SessionSource
 from sightline.view.catalog.offered_files import FirstLook
 
@@ -36,10 +36,8 @@ class Document(Struct, array_like=True):
     @property
     def updated(self) -> float:
         """When something was last said in it, in seconds since 1970; if that is not known, when its log was changed."""
-        try:
-            return milliseconds(self.until) / 1000
-        except (ValueError, OverflowError):
-            return self.changed / 1e9
+        said = known_milliseconds(self.until)
+        return self.changed / 1e9 if said is None else said / 1000
 
 
 class DocumentTable(Struct):

@@ -11,7 +11,7 @@ from sightline.imports.detection import AUTO, conversations
 from sightline.imports.messages import ACCEPTED, MessageList
 from sightline.imports.source import Source
 from sightline.providers.windows import usual_window, windows_of
-from sightline.values.clock import milliseconds
+from sightline.values.clock import known_milliseconds
 from sightline.values.items import Message
 from sightline.wire.common import describe
 
@@ -55,15 +55,8 @@ def recording_of(turns: Sequence[Turn], conversation: Conversation) -> Recording
         conversation.tools,
         frozenset(index for index, turn in enumerate(turns) if turn.by_program),
         conversation.profile,
-        tuple(_moment(turn.timestamp) for turn in turns),
+        tuple(known_milliseconds(turn.timestamp) or 0 for turn in turns),
     )
-
-
-def _moment(timestamp: str) -> int:
-    try:
-        return milliseconds(timestamp)
-    except (ValueError, OverflowError):
-        return 0
 
 
 def read_recording(data: bytes, format: str = AUTO) -> Recording:  # noqa: A002 - the command line's word for it

@@ -13,12 +13,12 @@ _LEAST = 1_024  # tokens that a call must have lost: providers cache in blocks
 _SHARE = 0.05  # of the prompt before, likewise
 
 
-def spent_by(usage: Usage, profile: Profile, price: Price | None, calls: int = 1) -> Spent:
-    """Return what calls cost, in uncached input tokens and in money, their answers included."""
+def spent_by(usage: Usage, profile: Profile, price: Price | None) -> Spent:
+    """Return what a call cost, in uncached input tokens and in money, its answer included."""
     read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
     output = answer_cost(usage.output_tokens)
     return Spent(
-        calls=calls, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
+        calls=1, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
         output=usage.output_tokens, cost=relative_cost(usage, profile), read_cost=read, write_cost=write,
         output_cost=output, money=money_of(usage, price),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sightline.values.pattern import pattern
 from sightline.view.report.phrases import say, told
-from sightline.view.report.tables import Table, day, fresh, introduction, notes, sections
+from sightline.view.report.tables import Table, begin_day, fresh, introduction, notes, sections
 from sightline.view.report.values import Report, counted
 
 MOST = 12  # rows of a table of shares
@@ -85,7 +85,7 @@ def _sessions_chart(report: Report, locale: str) -> Iterator[str]:
     for at, session in enumerate(sessions):
         top = height
         spent = session.spent
-        label = escape(f"{session.name} {day(session.begin) if session.begin else ''}: {spent.input:,}")
+        label = escape(f"{session.name} {begin_day(session)}: {spent.input:,}")
         yield f"<g><title>{label}</title>"
         for (style, _), count in zip(keys, (spent.cached, spent.written, fresh(spent)), strict=True):
             size = count / most * (height - 4)

@@ -1,10 +1,10 @@
 """What a report says in sentences and tables, for a page and for a terminal: both only draw it."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from sightline.plan.economies import meaning
+from sightline.values.clock import day
 from sightline.values.pattern import pattern
 from sightline.values.screen_text import first_words
 from sightline.view.report.phrases import say
@@ -140,7 +140,7 @@ def _sessions(report: Report, locale: str) -> Section:
     ]  # fmt: skip
     rows = [
         (
-            short_name(session.name), day(session.begin) if session.begin else "", f"{session.calls:,}",
+            short_name(session.name), begin_day(session), f"{session.calls:,}",
             _measured(session, session.spent.input, report), cached_share(session), f"{len(session.compactions):,}",
             _measured(session, session.spent.cost, report),
         )
@@ -162,7 +162,7 @@ def _measured(session: SessionReport, figure: float, report: Report) -> str:
 
 def introduction(report: Report, locale: str) -> Iterator[str]:
     """Yield what the report is about, and how far its figures are to be trusted."""
-    days = [day(moment) for session in report.sessions for moment in (session.begin, session.end) if moment]
+    days = [day(moment / 1000) for session in report.sessions for moment in (session.begin, session.end) if moment]
     counts = {"sessions": len(report.sessions), "calls": report.calls}
     yield (
         say("sessions", locale, begin=min(days), end=max(days), **counts) if days else say("no dates", locale, **counts)
@@ -271,9 +271,9 @@ def _verdict(forecast: Forecast, locale: str) -> str:
     return say(f"forecast {key}", locale, share=abs(round(forecast.change, 2)), rereads=forecast.rereads, **facts)
 
 
-def day(milliseconds: int) -> str:
-    """Return the day of a time, in UTC."""
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d}"
+def begin_day(session: SessionReport) -> str:
+    """Return the day on which a session begins; empty if it is not known."""
+    return day(session.begin / 1000 if session.begin else None)
 
 
 def fresh(spent: Spent) -> int:

@@ -16,7 +16,7 @@ from sightline.log.stores import Store
 from sightline.plan.economies import DEFAULT, ECONOMIES
 from sightline.values.items import Message, Role, Usage, plain_text
 from sightline.values.settings import Settings
-from sightline.view.catalog.log_count import own_words, typed_command
+from sightline.view.catalog.log_count import opening
 from sightline.view.replay.formats import Recording, recording_of
 
 
@@ -64,15 +64,13 @@ class Talk:
 
     @property
     def title(self) -> str:
-        """What the list of sessions calls it: the beginning of the user's first question, else the first command."""
-        by_program, command = self.recording.by_program, ""
-        for index, message in enumerate(self.messages):
-            if message.role is Role.USER:
-                text = plain_text(message.parts)
-                command = command or typed_command(text)
-                if index not in by_program and (words := own_words(text)):
-                    return words
-        return command
+        """What the list of sessions calls it."""
+        by_program = self.recording.by_program
+        return opening(
+            (plain_text(message.parts), index in by_program)
+            for index, message in enumerate(self.messages)
+            if message.role is Role.USER
+        )
 
     @property
     def messages(self) -> tuple[Message, ...]:
