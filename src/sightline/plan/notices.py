@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeAlias
 from sightline import shorten
 from sightline.log.columns import BY_RULE, replaced_rows
 from sightline.log.journal import Journal, LaidDown, laid_down
-from sightline.log.recall_frame import speaker, speaks_for_another
+from sightline.log.recall_frame import speaker
+from sightline.plan.index_lines import FoundWords, IndexLines, on_one_line
 from sightline.plan.view import LeftOut, Notices
-from sightline.shorten import subject_of
-from sightline.values.escape import escape, plain_label
+from sightline.values.escape import escape
 from sightline.values.excerpt import stands_alone
 from sightline.values.found_mark import mark_found
-from sightline.values.items import FULL, GIST, Call, Kind, Lod
+from sightline.values.items import FULL, Kind, Lod
 from sightline.values.phrases import say
 from sightline.values.recall_tools import offered
 
@@ -28,9 +28,7 @@ _PREFACE_SHARE, _PREFACE_LEAST = 0.25, 400
 _DASH_TOKENS, _HANDLE_TOKENS = 3, 8  # of a line besides its sentence: without and with the handle of its item
 _MARK_TOKENS = 6  # that say that a constraint was revoked
 _SPOKEN = (Kind.USER, Kind.ASSISTANT)
-_CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
-_LINE = 120  # characters of an index line that say what the unit was about
-_MOST_LINES = 4096  # of a kind that stay in memory
+_MOST_LINES = 4096  # that stay in memory
 _NAMED = 3  # how many items one line names whose constraints do not fit
 
 
@@ -45,20 +43,15 @@ class Quoted(NamedTuple):
     short_tokens: int
 
 
-class MadeLines:
-    """Lines of notices that one sweep has made, because the next one most likely needs the same: some thousands."""
+class MadeNotices:
+    """What one sweep has made for its notices, because the next one most likely needs the same."""
 
     def __init__(self) -> None:
-        self.of_calls: dict[int, tuple[list[int], str, int]] = {}  # row of a message → how it was, line, tokens
-        self.of_constraints: dict[LaidDown, Quoted] = {}
-
-    def make_room(self) -> None:
-        for lines in (self.of_calls, self.of_constraints):
-            if len(lines) >= _MOST_LINES:
-                lines.clear()
+        self.words = FoundWords()
+        self.constraints: dict[LaidDown, Quoted] = {}  # some thousands
 
 
-Made: TypeAlias = dict[tuple[str, bool], MadeLines]  # in a language, with or without handles
+Made: TypeAlias = dict[tuple[str, bool], MadeNotices]  # in a language, with or without handles
 
 
 class EngineNotices(Notices):
@@ -93,8 +86,8 @@ class EngineNotices(Notices):
         return "expand" in offered(self._journal.tools.definitions)
 
     @cached_property
-    def _lines(self) -> MadeLines:
-        return self._made.setdefault((self.locale, self._expands), MadeLines())
+    def _kept(self) -> MadeNotices:
+        return self._made.setdefault((self.locale, self._expands), MadeNotices())
 
     def _line(self, item_id: str, text: str) -> str:
         return f"- #{item_id}: {text}" if self._expands else f"- {text}"
@@ -128,46 +121,32 @@ class EngineNotices(Notices):
         return before + between.join(ways) if ways else ""
 
     def _index_lines(self, left_out: LeftOut, units_shown: Collection[int], limit: int, preface: str) -> list[str]:
-        """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order."""
-        timeline, path = self._journal.timeline, self._journal.path
-        lines: list[str] = []
-        replaced = {timeline.unit[row] for row in replaced_rows(timeline.marked(path))}
-        for unit in range(left_out.last, left_out.first - 1, -1):
-            row = timeline.unit_row[unit]
-            if unit in units_shown or unit in replaced or not path.holds(timeline.branch[row], row):
-                continue
-            line, tokens = self._index_line(unit, preface)
-            limit -= tokens
-            if limit < 0:
-                break
-            lines += [line] if line else []
-        return lines[::-1]
+        """A line for each of the newest units that are left out, as many as fit in `limit` tokens, in seq order.
 
-    def _index_line(self, unit: int, preface: str) -> tuple[str, int]:
-        """What a unit was about, with its handles, or after a dash if the model has no use for handles; and its tokens.
-
-        It is in the model's and the user's words, and says what is odd in results; of a message with constraints, those
-        that still hold and that the preface does not show.
+        It is in the model's and the user's words. Of a message with constraints it has those that still hold and that
+        the preface does not show.
         """
-        rows, kind = self._journal.timeline.rows_of(unit), self._journal.timeline.kind
-        if calls := [row for row in rows if kind[row] == _CALL]:
-            return self._line_of_calls(rows[0], calls)
-        label = say(speaker(self._journal.timeline, rows[0]), self.locale) if kind[rows[0]] in _SPOKEN else ""
-        if not label:
-            return "", 0
-        told = f"{self._handle(rows[0]) or '-'} {self._what_was_said(rows[0], label, preface)}"
-        return told, self._count(told) + 1
+        timeline, path = self._journal.timeline, self._journal.path
+        replaced = {timeline.unit[row] for row in replaced_rows(timeline.marked(path))}
+
+        def is_listed(unit: int) -> bool:
+            row = timeline.unit_row[unit]
+            return unit not in units_shown and unit not in replaced and path.holds(timeline.branch[row], row)
+
+        def said(row: int) -> str:
+            label = say(speaker(timeline, row), self.locale) if timeline.kind[row] in _SPOKEN else ""
+            return self._what_was_said(row, label, preface) if label else ""
+
+        newest_first = filter(is_listed, range(left_out.last, left_out.first - 1, -1))
+        return IndexLines(self._journal, self._kept.words, said, handles=self._expands).within(limit, newest_first)
 
     def _what_was_said(self, row: int, label: str, preface: str) -> str:
         reader = self._journal.reader
         if not reader.has_constraints(row) or not reader.constraints(row):
-            return label + _on_one_line(reader.text(row))
+            return label + on_one_line(reader.text(row))
         holding = [sentence for sentence in reader.constraints(row) if not self._is_revoked(row, sentence)]
         unseen = [sentence for sentence in holding if not _is_quoted(sentence, preface)]
-        return label + _on_one_line(" ".join(unseen)) if unseen else label.rstrip(" :：")
-
-    def _handle(self, row: int) -> str:
-        return f"#{self._journal.timeline.id(row)}" if self._expands else ""
+        return label + on_one_line(" ".join(unseen)) if unseen else label.rstrip(" :：")
 
     def _is_revoked(self, row: int, sentence: str) -> bool:
         """Whether a constraint was revoked. Only newer messages are searched for what revokes it."""
@@ -177,31 +156,6 @@ class EngineNotices(Notices):
             if constraint.row < row:
                 break
         return (row, sentence) in self._revoked
-
-    def _line_of_calls(self, row: int, calls: Sequence[int]) -> tuple[str, int]:
-        """The calls of a message, with what is odd in their results. Made once, until a result or its gist comes."""
-        timeline = self._journal.timeline
-        results = [timeline.partner[call] for call in calls]
-        state = results + [timeline.gist_offset[result] for result in results if result >= 0]
-        made = self._lines.of_calls.get(row)
-        if made is None or made[0] != state:
-            self._lines.make_room()
-            told = "; ".join(map(self._describe_call, calls))
-            told = "\\" + told if speaks_for_another(told) else told  # a tool that is named like a speaker
-            line = f"{self._handle(row) or '-'} {told}"
-            made = self._lines.of_calls[row] = state, line, self._count(line) + 1
-        return made[1:]
-
-    def _describe_call(self, row: int) -> str:
-        timeline, reader = self._journal.timeline, self._journal.reader
-        call = reader.item(row).parts[0]
-        assert isinstance(call, Call)
-        words = [_on_one_line(call.name), _on_one_line(subject_of(call))]
-        if (result := timeline.partner[row]) >= 0:
-            has_gist = timeline.level(result, GIST) is GIST
-            result_text = reader.rendition(result, GIST) if has_gist else reader.text(result)
-            words += ["→", self._handle(result), _on_one_line(shorten.unusual_value(result_text))]
-        return " ".join(filter(None, words))
 
     def preface(
         self, units: Collection[int], lods: Mapping[int, Lod], says: str, most: int | None = None
@@ -287,9 +241,11 @@ class EngineNotices(Notices):
 
     def _quote(self, hidden: LaidDown) -> Quoted:
         """The lines for a constraint. Kept for the next sweep, which most likely hides the same ones."""
-        if (quoted := self._lines.of_constraints.get(hidden)) is None:
-            self._lines.make_room()
-            quoted = self._lines.of_constraints[hidden] = self._make_quote(hidden)
+        known = self._kept.constraints
+        if (quoted := known.get(hidden)) is None:
+            if len(known) >= _MOST_LINES:
+                known.clear()
+            quoted = known[hidden] = self._make_quote(hidden)
         return quoted
 
     def _make_quote(self, hidden: LaidDown) -> Quoted:
@@ -320,12 +276,6 @@ class EngineNotices(Notices):
     def _more_line(self, items: Sequence[str]) -> str:
         ids = [f"#{item_id}" for item_id in dict.fromkeys(items)]
         return say("more binding", self.locale, ids=" ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])]))
-
-
-def _on_one_line(text: str) -> str:
-    """The beginning of a text on one line, escaped so that it cannot look like a handle or label of ours."""
-    line = " ".join(text[: 4 * _LINE].split())
-    return plain_label(line if len(line) <= _LINE else f"{line[:_LINE]}…")
 
 
 def _indented(sentence: str) -> str:
