@@ -19,7 +19,7 @@ _CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
 _LINE = 120  # characters of what was said, of a subject, or of what a line says of a result
 _READ = 2_000  # characters of a result, or of its gist, in which values are looked for
 _END = 2  # parts of a path that stand for it where another line has the whole of it
-_MOST_CALLS, _MOST_WORDS = 4_096, 1 << 16  # that stay in memory
+_MOST_CALLS, _MOST_WORDS = 2_048, 1 << 15  # that stay in memory
 
 
 class CallWords(NamedTuple):
