@@ -912,12 +912,13 @@ export interface Undo {
   item?: string | null;
 }
 
-/** Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache. */
+/** Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache. hour_tokens: of those written, as many as it keeps for an hour, which costs more. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens?: number;
   written_tokens?: number;
+  hour_tokens?: number;
 }
 
 /** Whether the log and every payload are as they were written. */

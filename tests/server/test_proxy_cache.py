@@ -9,6 +9,8 @@ from through_proxy import LISTS, PATHS, TALKERS, TOOLS, Talk, Through, asked_nam
 from upstream import Asked
 from upstream_script import Answer, answer, call
 
+from sightline.view.call_rows import call_rows
+
 pytestmark = pytest.mark.slow
 
 WIRES = list(PATHS)
@@ -98,6 +100,38 @@ def test_there_are_at_most_four_markers(own: int, tmp_path: Path) -> None:
         assert len(through.names) == 1
         with through.session() as session:
             assert session.branches == [""]
+
+
+@pytest.mark.parametrize("for_all", [False, True], ids=["markers in the list", "one for all"])
+def test_an_agent_that_pays_for_an_hour_gets_an_hour(for_all: bool, tmp_path: Path) -> None:
+    """Also in requests that are shortened; the upstream refuses five minutes before an hour."""
+    mark = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    with Through(tmp_path, Reader(), window=WINDOW) as through:
+        system = [{"type": "text", "text": "Keep the harbour open. " * 100, **mark}]
+        talk = Talk(through, "anthropic", system=system, **(mark if for_all else {}))
+        for number in range(5):
+            for block in blocks_of(talk.list):
+                block.pop("cache_control", None)
+            said = {"type": "text", "text": f"Question {number}?"} | ({} if for_all else mark)
+            talk.list.append({"role": "user", "content": [said]})
+            talk.say(f"Also {number}?")
+        assert through.upstream.invalid == []
+        shortened = [body for body in through.bodies if "left out here" in json.dumps(body)]
+        assert shortened
+        for body in shortened:
+            markers = [block["cache_control"] for block in blocks_of(body["messages"]) if "cache_control" in block]
+            assert markers
+            assert all(each == mark["cache_control"] for each in markers)
+        with through.session() as session:
+            rows, _ = call_rows(session, 0, 100)
+        usages = [row.usage for row in rows if row.usage is not None]
+        assert any(usage.hour_tokens for usage in usages)
+        assert all(usage.hour_tokens == usage.written_tokens for usage in usages)
+
+
+def blocks_of(messages: list[Any]) -> list[Any]:
+    """The blocks of all messages."""
+    return [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
 
 
 @pytest.mark.parametrize("wire", ["chat", "responses"])

@@ -68,18 +68,21 @@ def blocks_of(step: Answer) -> list[Json]:
 
 def whole(step: Answer, body: Json, content: list[Json], bill: Bill) -> Json:
     """The answer as one message."""
-    return _message(body, content, _stop(step, content), _usage(bill, bill.made))
+    return _message(body, content, _stop(step, content), _usage(body, bill, bill.made))
 
 
 def _stop(step: Answer, content: list[Json]) -> str:
     return step.stop or ("tool_use" if any(block["type"] == "tool_use" for block in content) else "end_turn")
 
 
-def _usage(bill: Bill, made: int) -> Json:
+def _usage(body: Json, bill: Bill, made: int) -> Json:
+    for_an_hour = bill.written if '"ttl":"1h"' in dump(body) else 0
     return {
         "input_tokens": bill.given - bill.read - bill.written, "cache_creation_input_tokens": bill.written,
         "cache_read_input_tokens": bill.read,
-        "cache_creation": {"ephemeral_5m_input_tokens": bill.written, "ephemeral_1h_input_tokens": 0},
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": bill.written - for_an_hour, "ephemeral_1h_input_tokens": for_an_hour,
+        },
         "output_tokens": made, "service_tier": "standard",
     }  # fmt: skip
 
@@ -93,7 +96,7 @@ def _message(body: Json, content: list[Json], stop: str | None, usage: Json) -> 
 
 def events(step: Answer, body: Json, content: list[Json], bill: Bill) -> Iterator[bytes]:
     """The answer event by event."""
-    yield _event({"type": "message_start", "message": _message(body, [], None, _usage(bill, 1))})
+    yield _event({"type": "message_start", "message": _message(body, [], None, _usage(body, bill, 1))})
     for at, block in enumerate(content):
         yield _event({"type": "content_block_start", "index": at, "content_block": _opened(block)})
         if at == 0:
@@ -101,7 +104,7 @@ def events(step: Answer, body: Json, content: list[Json], bill: Bill) -> Iterato
         for delta in _deltas(block):
             yield _event({"type": "content_block_delta", "index": at, "delta": delta})
         yield _event({"type": "content_block_stop", "index": at})
-    usage = {key: value for key, value in _usage(bill, bill.made).items() if key.endswith("_tokens")}
+    usage = {key: value for key, value in _usage(body, bill, bill.made).items() if key.endswith("_tokens")}
     delta = {"stop_reason": _stop(step, content), "stop_sequence": None}
     yield _event({"type": "message_delta", "delta": delta, "usage": usage})
     yield _event({"type": "message_stop"})

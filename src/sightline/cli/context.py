@@ -23,7 +23,6 @@ from sightline.log import branch_label
 from sightline.plan import Budget
 from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.session.session import Session
-from sightline.values.profiles import profile
 from sightline.view.context_facts import Context, ContextReduction, context_facts
 
 _LARGEST = 12  # items listed unless all are asked for
@@ -90,7 +89,7 @@ def print_context(out: Console, words: Phrases, session: Session, budget: Budget
     heading = words("context tokens", tokens=facts.tokens, limit=facts.limit, free=facts.free)
     print_text(out, heading + _made_of(words, session, budget, facts.limit) + factor)
     _print_kinds(out, words, facts)
-    _print_remarks(out, words, session, facts)
+    _print_remarks(out, words, facts)
     _print_reductions(out, words, [reduction for reduction in facts.reductions if reduction.removed or reduction.off])
     key = "items in order" if by == "order" else "items by size"
     out.print()
@@ -127,7 +126,7 @@ def _print_kinds(out: Console, words: Phrases, facts: Context) -> None:
     out.print()
 
 
-def _print_remarks(out: Console, words: Phrases, session: Session, facts: Context) -> None:
+def _print_remarks(out: Console, words: Phrases, facts: Context) -> None:
     tokens, faults, sweep = facts.tokens, facts.faults, facts.next_sweep
     print_text(out, words("context levels", **facts.levels))
     if facts.state is not None:
@@ -144,7 +143,7 @@ def _print_remarks(out: Console, words: Phrases, session: Session, facts: Contex
         return
     text = words("sweep later", above=sweep["above"], room=max(0, sweep["above"] - tokens))
     if tokens > sweep["when_cold_above"]:
-        text += " " + words("sweep when cold", minutes=profile(session.settings.profile).cache_seconds // 60)
+        text += " " + words("sweep when cold", minutes=sweep["cold_after"] // 60)
     print_text(out, text)
 
 

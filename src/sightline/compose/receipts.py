@@ -27,7 +27,7 @@ from sightline.plan.plan import Plan
 from sightline.plan.view import Budget, LeftOut, Unchanged, View, body_units, spared_tokens
 from sightline.values import excerpt
 from sightline.values.clock import known_milliseconds
-from sightline.values.items import Kind, Lod
+from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile
 from sightline.values.settings import Settings
 from sightline.wire.payload import Payload
@@ -278,16 +278,13 @@ def as_sent(
     return settings, sent
 
 
-def reported(journal: Journal, sent: Sent) -> float | None:
-    """Return how many tokens the provider counted for one of ours, if the reply to this payload reports usage."""
+def reported(journal: Journal, sent: Sent) -> Usage | None:
+    """Return the usage that the reply to this payload reports."""
     timeline, last = journal.timeline, sent.note
     for row in range(timeline.rows_until(last.seq), len(timeline)):
         if timeline.kind[row] == Kind.ASSISTANT and sent.path.holds(timeline.branch[row], row):
             entry = journal.reader.entry(row)
-            usage = entry.message.usage if entry.message and entry.receipt == last.number else None
-            if usage is not None and last.tokens >= MIN_PAYLOAD:
-                return reported_factor(usage.input_tokens, last.tokens, journal.reader.profile)
-            return None
+            return entry.message.usage if entry.message and entry.receipt == last.number else None
     return None
 
 
@@ -377,10 +374,10 @@ class Calibration:
     because it would change what is shown.
     """
 
-    def __init__(self, logged: float, observed: float | None) -> None:
-        """`logged` is the factor of the last receipt, `observed` what its reply reported."""
+    def __init__(self, logged: float) -> None:
+        """`logged` is the factor of the last receipt."""
         self.factor = TokenFactor(logged, known=logged != 1)
-        self._observed = observed
+        self._observed: float | None = None
         # The factor before the provider refused a payload as too long. Only a refusal makes a factor above MAX_FACTOR.
         self.before_refusal: TokenFactor | None = TokenFactor() if logged > MAX_FACTOR else None
 

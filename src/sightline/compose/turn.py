@@ -30,6 +30,7 @@ from sightline.recall.files_in_work import FilesInWork
 from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Usage
+from sightline.values.profiles import charged
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
@@ -64,8 +65,10 @@ class Composer:
         self._question = timeline.last_user(path, len(timeline))  # the unit of the user's own last message
         # What was recalled for a payload of another branch is not on this one.
         self._searched = inputs.last_searched_question(timeline, path, own.note if own is not None else None)
-        observed = receipts.reported(journal, sent) if sent is not None else None
-        self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0, observed)
+        self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0)
+        self._usage = receipts.reported(journal, sent) if sent is not None else None  # of the last payload, if known
+        if sent is not None and self._usage is not None:
+            self._calibration.observe(self._usage.input_tokens, sent.note.tokens, 0, journal.reader.profile)
         self.budget = receipts.last_budget(journal, self.receipt)
         self._planned_rows = 0  # rows that the last plan knows
         self._body_ends: tuple[int, ...] = ()  # length of the body after the last sweep, and at the last call
@@ -219,7 +222,7 @@ class Composer:
             new=new,
             pinned=pinned,
             asked=self._question,
-            cold=self.payload is not None and self._idle_seconds() > profile.cache_seconds,
+            cold=self.payload is not None and self._idle_seconds() > charged(profile, self._usage).cache_seconds,
             command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
             out=marks.out,
@@ -390,6 +393,7 @@ class Composer:
         self._body_ends = (*self._body_ends[:1], end) if extends else (end,)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
+        self._usage = None
         self._is_beside = False
         journal.reader.forget_large()
 
@@ -421,6 +425,7 @@ class Composer:
 
     def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
         """Learn from what the provider counted for the last payload and `extra_tokens` sent with it."""
+        self._usage = usage
         tokens = self.payload.tokens if self.payload is not None else 0
         self._calibration.observe(usage.input_tokens, tokens, extra_tokens, self.journal.reader.profile)
 

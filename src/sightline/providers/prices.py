@@ -14,6 +14,11 @@ class Price(Struct, frozen=True):
     written: float = 0.0  # input written into the cache
     output: float = 0.0
 
+    @property
+    def of_cache(self) -> Prices:
+        """What a million tokens cost that are read from the cache, and that are written to it."""
+        return Prices(self.cached, self.written)
+
 
 def price_usage(usage: Usage, price: Price) -> float:
     """Return what these tokens cost."""
@@ -22,4 +27,4 @@ def price_usage(usage: Usage, price: Price) -> float:
 
 def price_input(usage: Usage, price: Price) -> float:
     """Return what these tokens cost without those of the answer."""
-    return input_cost(usage, Prices(price.cached, price.written), price.input) / 1_000_000
+    return input_cost(usage, price.of_cache, price.input) / 1_000_000

@@ -15,7 +15,7 @@ from sightline.follow.context_windows import ContextWindow
 from sightline.follow.model_request import Json
 from sightline.follow.turns import Prepared
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile, call_cost, profile
+from sightline.values.profiles import Profile, call_cost, charged, profile
 from sightline.view.costs import answer_cost, relative_cost
 from sightline.wire import read_reply
 
@@ -30,6 +30,7 @@ class _Before(NamedTuple):
     sent: int = 0  # without windows: they are not cached
     again: int = 0  # tokens that the agent read again
     at: float = 0.0  # seconds
+    kept: int = 0  # for so many its provider keeps it
 
 
 class Totals(Struct):
@@ -63,7 +64,7 @@ class Totals(Struct):
             usage = read_reply(reply).usage
         except BadInput:
             usage = None
-        prices: Profile = profile(_provider_of(reply))
+        prices = charged(profile(_provider_of(reply)), usage)
         self.calls += 1
         if prepared.limit.tokens:
             self.windows.pop(prepared.limit.model, None)
@@ -93,7 +94,7 @@ class Totals(Struct):
         is_extra = prepared.number == before.number or prepared.read_again > 0
         again = before.again + (new if is_extra else 0)
         now = self.clock()
-        is_cached = before.number and now - before.at <= prices.cache_seconds
+        is_cached = before.number and now - before.at <= before.kept
         reused = min(before.sent, prepared.sent) if prepared.kept is None else prepared.kept
         self.cost += call_cost(prepared.sent, reused if is_cached else 0, prices) + answer
         if not is_extra:
@@ -101,7 +102,7 @@ class Totals(Struct):
             held = min(everything, prepared.window) if prepared.window else everything
             self.full_cost += call_cost(held, max(held - new, 0) if is_cached else 0, prices) + answer
         self._before[prepared.name] = _Before(
-            prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now
+            prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now, prices.cache_seconds
         )
 
     @property

@@ -139,12 +139,16 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Usage(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache."""
+    """Tokens as the provider reports them. `input_tokens` includes those read from and written to its cache.
+
+    hour_tokens: of those written, as many as it keeps for an hour, which costs more.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
     written_tokens: int = 0
+    hour_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))

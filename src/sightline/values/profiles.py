@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.values.items import Call, File, Image, Kind, Opaque, Part, Result, Text, Usage, arguments, plain_text
@@ -18,6 +19,9 @@ _SOUND = frozenset({"data", "url", "blob", "base64", "fileUri", "$bytes"})
 _DEEPEST = 8  # levels of a block in which audio is looked for: a resource in a result has four
 _AUDIO_BYTES = 8_000  # a second, if the audio does not say it: MP3 of 64 kbit/s; most has more, so it is shorter
 _WAV_BYTES = range(1_000, 2_000_000)  # a second, as a WAV may say it: from compressed speech to studio quality
+
+_HOUR = 3600  # seconds that a provider keeps what is written for an hour,
+_HOUR_PRICE = 1.6  # times the price of writing for five minutes: Anthropic takes 2 and 1.25 (platform.claude.com)
 
 ERROR_MARK = 3  # tokens: formats without a flag for a failed result say so in its text
 _CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
@@ -156,7 +160,21 @@ def input_cost(usage: Usage, prices: Prices, fresh: float = 1.0) -> float:
     `prices` and `fresh` are of one token each, in any unit. Only what was written has the price of writing.
     """
     rest = max(usage.input_tokens - usage.cached_tokens - usage.written_tokens, 0)
-    return divided_cost(rest, usage.cached_tokens, usage.written_tokens, prices, fresh)
+    return divided_cost(rest, usage.cached_tokens, usage.written_tokens, prices_for(usage, prices), fresh)
+
+
+def prices_for(usage: Usage, prices: Prices) -> Prices:
+    """Return these prices where a part of what is written is kept for an hour, as it is in this usage."""
+    share = usage.hour_tokens / usage.written_tokens if usage.hour_tokens else 0.0
+    return Prices(prices.read, prices.write * (1 + (_HOUR_PRICE - 1) * share))
+
+
+def charged(profile: Profile, usage: Usage | None) -> Profile:
+    """Return the profile as it is for a call of this usage: a prefix may be kept for an hour, at another price."""
+    if usage is None or not usage.hour_tokens:
+        return profile
+    seconds = max(_HOUR, profile.cache_seconds)
+    return replace(profile, prices=prices_for(usage, profile.prices), cache_seconds=seconds)
 
 
 def divided_cost(rest: float, read: float, written: float, prices: Prices, fresh: float = 1.0) -> float:

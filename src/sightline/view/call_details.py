@@ -118,8 +118,7 @@ def _change(
     change = other.change_since(one, session_wire(session))
     if change is None:
         return None
-    writes = row.usage is None or bool(row.usage.written_tokens)
-    relative, money = new_prices(profile(session.settings.profile), price, writes=writes)
+    relative, money = new_prices(profile(session.settings.profile), price, row.usage)
     if row.usage is not None:  # the provider says how much of it all was not in its cache
         change = replace(change, lost_tokens=min(change.lost_tokens, row.usage.input_tokens - row.usage.cached_tokens))
     return replace(

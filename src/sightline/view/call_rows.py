@@ -15,7 +15,7 @@ from sightline.providers.windows import answer_room, usual_window, windows_of
 from sightline.session.session import Session
 from sightline.values.clock import seconds_between
 from sightline.values.items import Kind, Lod, Usage
-from sightline.values.profiles import Profile, call_cost, input_cost
+from sightline.values.profiles import Profile, call_cost, charged, input_cost
 from sightline.view.call_payloads import receipt_entry, since_sweep
 from sightline.view.call_values import HIDDEN, CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
 from sightline.view.costs import PriceOf, likely_usage, money_of
@@ -287,7 +287,8 @@ class _Rows:
     ) -> int:
         """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
         before, last = made_before or (None, None)
-        if before is None or seconds_between(before.timestamp, timestamp) > self._profile.cache_seconds:
+        kept = charged(self._profile, before.usage if before is not None else None).cache_seconds
+        if before is None or seconds_between(before.timestamp, timestamp) > kept:
             return 0
         head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
         if note is None:

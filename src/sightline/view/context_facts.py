@@ -7,13 +7,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sightline.log import NONE
 from sightline.plan import Budget, Plan, own_state, stage_of
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus, cold_trigger, trigger
 from sightline.session.items import ItemInfo
 from sightline.session.session import Session
 from sightline.values.items import Kind, Lod, Role
-from sightline.values.profiles import profile
+from sightline.values.profiles import charged, profile
 from sightline.values.settings import Settings
 from sightline.view.call_contents import BEGINNING
 from sightline.view.call_values import Line
@@ -115,7 +116,7 @@ def context_facts(
         factor=last.factor if last else 1.0,
         reason=plan.reason,
         strategy=session.strategy.name,
-        next_sweep=_next_sweep(settings, budget, plan),
+        next_sweep=_next_sweep(settings, budget, plan) | {"cold_after": _cold_after(session)},
         kinds=_by_kind(session, payload),
         levels={level: levels[level] for level in ("full", "summary", "gist")},
         left_out={
@@ -185,6 +186,14 @@ def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int
     sweeps_cold = plan.base and config.get("economy") != "off"
     cold = cold_trigger(plan.limit, plan.fixed) if sweeps_cold else forced
     return {"above": int(forced), "when_cold_above": int(cold)}
+
+
+def _cold_after(session: Session) -> int:
+    """Return after how many seconds without a call the provider's cache has expired, by what it charged last."""
+    replies = [call.reply for call in call_index(session).calls[-1:] if call.reply != NONE]
+    messages = [session.log.reader.entry(row).message for row in replies]
+    usage = next((message.usage for message in messages if message is not None), None)
+    return charged(profile(session.settings.profile), usage).cache_seconds
 
 
 def _by_kind(session: Session, payload: Payload) -> dict[str, dict[str, int]]:

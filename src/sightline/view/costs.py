@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import Price, price_usage
 from sightline.values.items import Usage
-from sightline.values.profiles import Prices, Profile, divided_cost, input_cost
+from sightline.values.profiles import Profile, divided_cost, input_cost, prices_for
 
 OUTPUT = 5  # what a token that the model writes costs, in uncached input tokens: about that at most providers
 _NEARLY = 1e-6  # tokens: sums of shares are not exact
@@ -41,16 +41,18 @@ def cost_of(usages: Mapping[str, Usage], price_of: PriceOf = known_price) -> flo
     return total if usages else None
 
 
-def new_prices(profile: Profile, price: Price | None, *, writes: bool) -> tuple[float, float | None]:
+def new_prices(profile: Profile, price: Price | None, usage: Usage | None) -> tuple[float, float | None]:
     """Return how much more a token costs that was not in the cache, in uncached input tokens and in money.
 
-    `writes`: the provider writes to its cache and charges for that. If it reported none as written, such a token costs
-    no more than any other of the input.
+    If the provider reported none as written to its cache, such a token costs no more than any other of the input.
     """
-    more = (profile.prices.write if writes else 1.0) - profile.prices.read
+    writes = usage is None or usage.written_tokens
+    prices = prices_for(usage, profile.prices) if usage else profile.prices
+    more = (prices.write if writes else 1.0) - prices.read
     if price is None:
         return more, None
-    return more, ((price.written if writes else price.input) - price.cached) / 1_000_000
+    written = prices_for(usage, price.of_cache).write if usage else price.written
+    return more, ((written if writes else price.input) - price.cached) / 1_000_000
 
 
 def likely_usage(usage: Usage | None, total: int, output: int, cached: int) -> Usage:
@@ -78,7 +80,8 @@ class PromptCost:
     def __init__(self, usage: Usage, sizes: Sequence[int], profile: Profile, price: Price | None) -> None:
         """`sizes` are the tokens of the lines as we count them, in the order of the prompt."""
         self._cached, self._written = usage.cached_tokens, usage.cached_tokens + usage.written_tokens
-        self._profile, self._price = profile, price
+        self._prices, self._price = prices_for(usage, profile.prices), price
+        self._in_money = prices_for(usage, price.of_cache) if price is not None else None
         total, counted = sum(sizes), max(usage.input_tokens, self._written)
         unlogged = max(counted - total, 0)
         scale = min(counted / total, 1.0) if total else 1.0
@@ -102,7 +105,6 @@ class PromptCost:
         read, written = (max(min(end, edge) - start, 0.0) for edge in (self._cached, self._written))
         shares = (end - start - written, read, written - read)
         money = None
-        if self._price is not None:
-            prices = Prices(self._price.cached, self._price.written)
-            money = divided_cost(*shares, prices, self._price.input) / 1_000_000
-        return PartCost(tokens, end <= self._cached + _NEARLY, divided_cost(*shares, self._profile.prices), money)
+        if self._price is not None and self._in_money is not None:
+            money = divided_cost(*shares, self._in_money, self._price.input) / 1_000_000
+        return PartCost(tokens, end <= self._cached + _NEARLY, divided_cost(*shares, self._prices), money)

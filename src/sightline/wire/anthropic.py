@@ -237,8 +237,9 @@ def read_usage(usage: object) -> Usage | None:
     fresh, output, cached, written = common.read_counts(
         usage, "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
     )
+    [for_an_hour] = common.read_counts(usage.get("cache_creation"), "ephemeral_1h_input_tokens")
     # This provider counts tokens read from and written to its cache separately; ours includes both.
-    return Usage(fresh + cached + written, output, cached, written)
+    return Usage(fresh + cached + written, output, cached, written, min(for_an_hour, written))
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:
@@ -404,4 +405,4 @@ def _last_cacheable(blocks: list[Json]) -> Json | None:
 
 def _mark(block: Json | None) -> None:
     if block is not None:
-        block["cache_control"] = {"type": "ephemeral"}
+        block[common.MARKER] = {"type": "ephemeral"}

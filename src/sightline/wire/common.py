@@ -9,7 +9,7 @@ them.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -52,7 +52,8 @@ STOPS = {
 """Why a reply ended early, by the words of OpenAI, Mistral and Anthropic. Any other word is a normal end."""
 
 ROLE = "+role"
-MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})  # breakpoints are the plan's, never the caller's
+MARKER = "cache_control"
+MARKERS = frozenset({MARKER, "prompt_cache_breakpoint"})  # breakpoints are the plan's, never the caller's
 
 
 def bad_input(where: str, found: object, accepted: str) -> BadInput:
@@ -272,6 +273,28 @@ def read_counts(counts: object, *names: str) -> list[int]:
     """Token counts that a provider reports. What is no count is 0, because a reply is not refused for its counts."""
     reported = [counts.get(name) for name in names] if isinstance(counts, dict) else [None] * len(names)
     return [int(count) if isinstance(count, int | float) and 0 <= count < 1 << 53 else 0 for count in reported]
+
+
+# ------------------------------------------------------------------ cache breakpoints
+
+
+def last_marker(messages: Sequence[Any]) -> Json | None:
+    """Return the last cache marker of these messages."""
+    blocks = (block for message in reversed(messages) for block in reversed(_blocks_of(message)))
+    markers = (block.get(MARKER) for block in blocks if isinstance(block, dict))
+    return next((marker for marker in markers if isinstance(marker, dict)), None)
+
+
+def set_markers(messages: Sequence[Any], marker: Json) -> None:
+    """Put this marker in the place of each cache marker of these messages."""
+    for block in (block for message in messages for block in _blocks_of(message)):
+        if MARKER in block:
+            block[MARKER] = marker
+
+
+def _blocks_of(message: Any) -> list[Any]:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, list) else []
 
 
 # ------------------------------------------------------------------ further fields of a provider

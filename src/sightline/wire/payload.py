@@ -12,7 +12,7 @@ from sightline.values.items import Kind, Message, ToolDefinition
 
 if TYPE_CHECKING:
     from sightline.plan.plan import Line, Plan, Reduction
-    from sightline.wire.wire import Wire
+    from sightline.wire.wire import Json, Wire
 
 
 T = TypeVar("T")
@@ -132,14 +132,15 @@ class Payload(Struct, frozen=True):
             registry.check(wire, "the wire")
         return writer.encode(replace(self, output=0) if _LIMITS & own.keys() else self, wire, own)
 
-    def messages_json(self, wire: "str | Wire", breakpoints: int | None = None) -> bytes:
+    def messages_json(self, wire: "str | Wire", breakpoints: int | None = None, marker: "Json | None" = None) -> bytes:
         """Only the list of messages of this request, without system prompt and tools, as JSON.
 
-        `breakpoints`: at most this many cache breakpoints, the last; None: as many as the wire has. Raises BadInput.
+        `breakpoints`: at most this many cache breakpoints, the last; None: as many as the wire has. `marker`: what
+        stands there, such as `{"type": "ephemeral", "ttl": "1h"}`; None: what the wire usually has. Raises BadInput.
         """
         from sightline.wire import registry, writer  # they import this module
 
-        return writer.encode_messages(self, registry.wire(wire) if isinstance(wire, str) else wire, breakpoints)
+        return writer.encode_messages(self, registry.wire(wire) if isinstance(wire, str) else wire, breakpoints, marker)
 
     def write(self, wire: "str | Wire", **own: Any) -> dict[str, Any]:
         """The same request as keyword arguments for the provider's SDK, with arguments of your own, which win.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sightline.errors import BadInput
 from sightline.values.items import Message, Role
 from sightline.wire.call_ids import WireIds, begins_run, in_call_order, odd_names
-from sightline.wire.common import is_role
+from sightline.wire.common import is_role, set_markers
 from sightline.wire.payload import Payload, PrefixList
 from sightline.wire.wire import Json, Wire
 
@@ -46,13 +46,13 @@ def _with_own(arguments: bytes, own: Mapping[str, Any], wire: Wire) -> bytes:
         raise BadInput(f"an argument of the request is no JSON: {error}") from error
 
 
-def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None) -> bytes:
-    """The list of messages of this payload alone, as JSON."""
+def encode_messages(payload: Payload, wire: Wire, breakpoints: int | None = None, marker: Json | None = None) -> bytes:
+    """The list of messages of this payload alone, as JSON. `marker`: what stands at its breakpoints."""
     most = wire.BREAKPOINTS if breakpoints is None else min(breakpoints, wire.BREAKPOINTS)
     wanted = [place for place in chosen_breakpoints(payload, wire.BREAKPOINTS) if place]
     head = wire.write_head((), (), first=first_role(payload), cached=False, output=0)
     first, places = _elements(head.messages, wire, "write_head"), wanted[-most:] if most > 0 else []
-    return b"[" + b",".join(_written(_draft_of(payload, wire), payload, wire, first, places)) + b"]"
+    return b"[" + b",".join(_written(_draft_of(payload, wire), payload, wire, first, places, marker)) + b"]"
 
 
 def _draft_of(payload: Payload, wire: Wire) -> "Draft":
@@ -66,9 +66,11 @@ def _draft_of(payload: Payload, wire: Wire) -> "Draft":
     return draft
 
 
-def _written(draft: "Draft", payload: Payload, wire: Wire, first: bytes, places: Sequence[int]) -> list[bytes]:
+def _written(
+    draft: "Draft", payload: Payload, wire: Wire, first: bytes, places: Sequence[int], marker: Json | None = None
+) -> list[bytes]:
     """What a list of messages consists of: what the head puts there first, the body, the windows."""
-    pieces = [first, *draft.runs(payload.body, [place for place in places if place])]
+    pieces = [first, *draft.runs(payload.body, [place for place in places if place], marker)]
     pieces += [_elements(wire.write_messages([window]), wire) for window in payload.tail]
     return [piece for piece in pieces if piece] or [b""]
 
@@ -139,8 +141,11 @@ class Draft:
             self._head = kept = (key, EncodedHead(arguments, _elements(messages, self._wire, "write_head")))
         return kept[1]
 
-    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = ()) -> list[bytes]:
-        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these."""
+    def runs(self, body: Sequence[Message], breakpoints: Sequence[int] = (), marker: Json | None = None) -> list[bytes]:
+        """The messages of this body, run by run, with a cache breakpoint after the first n for each n of these.
+
+        `marker` stands there in place of the wire's own.
+        """
         length = len(body)
         with self._lock:
             self._read_on(body)
@@ -157,7 +162,7 @@ class Draft:
                 at = bisect_left(self._starts, place) - 1
                 marked.setdefault(at, []).append(place - self._starts[at])
             for at, places in marked.items():
-                runs[at] = self._written(at, length, places)
+                runs[at] = self._written(at, length, places, marker)
             return runs
 
     def _read_on(self, body: Sequence[Message]) -> None:
@@ -176,12 +181,15 @@ class Draft:
         """How many runs end within the first `length` messages."""
         return len(self._starts) if length >= len(self._messages) else max(0, bisect_right(self._starts, length) - 1)
 
-    def _written(self, at: int, length: int, breakpoints: Sequence[int] = ()) -> bytes:
+    def _written(self, at: int, length: int, breakpoints: Sequence[int] = (), marker: Json | None = None) -> bytes:
         start, end = self._starts[at], min(self._starts[at + 1], length) if at + 1 < len(self._starts) else length
         run = in_call_order(self._messages[start:end])
         if _keeps_role(run[0]) and not self._may_keep_role(start, end, length):
             run = [replace(run[0], parts=tuple(part for part in run[0].parts if not is_role(part))), *run[1:]]
-        return _elements(self._wire.write_messages(run, breakpoints), self._wire)
+        messages = self._wire.write_messages(run, breakpoints)
+        if marker is not None:
+            set_markers(messages, marker)
+        return _elements(messages, self._wire)
 
     def _may_keep_role(self, start: int, end: int, length: int) -> bool:
         """Whether a message may be the system's: after the user's or a result, and before an answer or at the end."""

@@ -12,6 +12,7 @@ from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore, Ticking, WordCounter, numbered_ids
 from sightline.values.items import Call, Kind, Lod
+from sightline.values.settings import Settings
 from sightline.view.context_facts import context_facts
 from sightline.wire.payload import Payload
 
@@ -175,6 +176,31 @@ def test_when_the_cache_is_cold_a_sweep_comes_early(session: Session, clock: Tic
     assert (payload.tokens <= 2_400) is swept
     assert session.receipt is not None
     assert (session.receipt.idle >= 2_000) is swept
+
+
+@pytest.mark.parametrize("resumed", [False, True], ids=["goes on", "resumed"])
+@pytest.mark.parametrize(("hour", "seconds"), [(False, 400), (True, 400), (True, 4_000)])
+def test_a_cache_for_an_hour_is_cold_after_an_hour(hour: bool, seconds: int, resumed: bool) -> None:
+    """By what the provider has reported of the last call, also where the session was closed meanwhile."""
+    clock, store = Ticking(), MemoryStore("f")
+    session = Session(store, settings=Settings(profile="anthropic"), token_counter=WordCounter(), clock=clock)
+    session.user("look")
+    reasons, tokens = [""], 0
+    while tokens < 3_000 or "sweep: forced" not in reasons:
+        tool(session, words(180, f"r{len(reasons)}x"))
+        tokens = session.compose(Budget(4_000)).tokens
+        reasons.append(reason(session))
+    usage = {"input_tokens": 0, "output_tokens": 5, "cache_creation_input_tokens": tokens}
+    usage["cache_creation"] = {"ephemeral_1h_input_tokens": tokens if hour else 0}
+    content = [{"type": "text", "text": "Seen."}]
+    session.reply({"type": "message", "role": "assistant", "model": "claude-x", "content": content, "usage": usage})
+    assert context_facts(session, Budget(4_000)).next_sweep["cold_after"] == (3_600 if hour else 300)
+    clock.wait(seconds)
+    if resumed:
+        session = Session(store, token_counter=WordCounter(), clock=clock)
+    session.user("and now")
+    session.compose(Budget(4_000))
+    assert reason(session) == ("" if hour and seconds < 3_600 else "sweep: cold")
 
 
 def test_a_sweep_that_could_not_reach_the_target_is_not_tried_on_every_call() -> None:

@@ -24,9 +24,17 @@ class Log:
         return self._add("user", {"role": "user", "content": content}, **more)
 
     def answer(
-        self, *blocks: Any, usage: tuple[int, int, int, int] | None = None, model: str = "claude-x", after: float = 10
+        self,
+        *blocks: Any,
+        usage: tuple[int, int, int, int] | None = None,
+        model: str = "claude-x",
+        after: float = 10,
+        hour: bool = False,
     ) -> "Log":
-        """Usage: uncached, written and cached input, output. `after`: seconds since the line before."""
+        """Usage: uncached, written and cached input, output. `after`: seconds since the line before.
+
+        `hour`: what is written is kept for an hour.
+        """
         self._now += round(after * 1000)
         message: dict[str, Any] = {
             "id": f"m{len(self.lines)}", "type": "message", "role": "assistant", "model": model,
@@ -35,6 +43,7 @@ class Log:
         if usage is not None:
             names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
             message["usage"] = dict(zip(names, usage, strict=True))
+            message["usage"]["cache_creation"] = {"ephemeral_1h_input_tokens": usage[1] if hour else 0}
         return self._add("assistant", message)
 
     def call(self, id_: str, name: str, arguments: dict[str, Any], result: str, **more: Any) -> "Log":

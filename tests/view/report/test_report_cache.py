@@ -43,6 +43,18 @@ def test_what_was_lost_has_a_cause_and_a_price(after: float, model: str, cause: 
     assert found.share == pytest.approx(0.75)
 
 
+@pytest.mark.parametrize(("after", "cause"), [(3_601, "pause"), (3_599, "other")])
+def test_a_cache_that_lives_for_an_hour_outlives_a_pause(after: float, cause: str) -> None:
+    """What was lost has to be written at the price of an hour again."""
+    log = Log().user("fix it").answer("Which one?", usage=(0, 20_000, 0, 10), hour=True)
+    log.user("both").answer("Done.", usage=(0, 15_500, 5_000, 10), after=after, hour=True)
+    made = report(log)
+    [found] = made.breaks
+    assert found.cause == cause
+    assert found.cost == pytest.approx(15_000 * (2 - PRICES.read))
+    assert made.spent.write_cost == pytest.approx(35_500 * 2)
+
+
 def test_a_compaction_is_the_cause_of_the_loss_after_it() -> None:
     """However long it took."""
     log = Log().user("fix it").answer("Working.", usage=(0, 20_000, 0, 10)).compact("The user wants it fixed.")

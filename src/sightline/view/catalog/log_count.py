@@ -23,7 +23,7 @@ from sightline.session.accept import check_settings
 from sightline.values.clock import known_milliseconds
 from sightline.values.decoders import decode_json, json_decoder
 from sightline.values.items import Call, Usage, plain_text
-from sightline.values.profiles import profile
+from sightline.values.profiles import charged, profile
 from sightline.values.recall_tools import LOOK, RECALL_NAMES
 from sightline.values.screen_text import first_words
 from sightline.values.settings import Settings
@@ -219,11 +219,12 @@ class LogCount:
 
     def _add_answer(self, line: _Line, data: bytes, said: int) -> None:
         self._found.calls += 1
-        names = []
+        names, usage = [], None
         if line.message is not None:
+            usage = line.message.usage
             self._found.model = model = line.message.model or self._found.model
-            if line.message.usage is not None:
-                self._found.usages[model] = self._found.usages.get(model, Usage(0, 0)) + line.message.usage
+            if usage is not None:
+                self._found.usages[model] = self._found.usages.get(model, Usage(0, 0)) + usage
         if line.tool is not None:
             names.append(line.tool.name)
             self._reads.add_call(Call(line.tool.id, line.tool.name, line.tool.input))
@@ -233,7 +234,8 @@ class LogCount:
                     names.append(part.name)
                     self._reads.add_call(part)
         brings_back = bool(names) and _OWN_TOOLS.issuperset(names)
-        self._savings.answer(self._found.model, said, line.timestamp, self._profile, brings_back=brings_back)
+        profile = charged(self._profile, usage)
+        self._savings.answer(self._found.model, said, line.timestamp, profile, brings_back=brings_back)
 
     def _annotate(self, line: _Line) -> None:
         match line.subtype:

@@ -57,6 +57,7 @@ class _Before(NamedTuple):
     said: int = 0  # tokens
     sent: int = 0
     at: str = ""
+    kept: int = 0  # seconds for which the provider keeps it
 
 
 class SavingsCount:
@@ -89,7 +90,7 @@ class SavingsCount:
         before, prompt = self._before, self._prompt
         sent = prompt.tokens if prompt is not None else said
         if prompt is not None and self.is_whole:
-            is_warm = bool(before.at) and seconds_between(before.at, when) <= profile.cache_seconds
+            is_warm = bool(before.at) and seconds_between(before.at, when) <= before.kept
             new = max(said - before.said, 0)
             is_extra = self._brings_back or bool(prompt.faults)
             self._again += new if is_extra else 0
@@ -100,7 +101,11 @@ class SavingsCount:
                 held = min(said - self._again, window_of(model) or said)
                 call += Saved(0, 0, held, 0.0, call_cost(held, max(held - new, 0) if is_warm else 0, profile))
             self.saved[model] = self.saved.get(model, Saved()) + call
-        self._before, self._prompt, self._brings_back = _Before(said, sent, when), None, brings_back
+        self._before, self._prompt, self._brings_back = (
+            _Before(said, sent, when, profile.cache_seconds),
+            None,
+            brings_back,
+        )
 
 
 def total(saved: Mapping[str, Saved]) -> Saved:

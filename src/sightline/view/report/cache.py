@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sightline.providers.prices import Price
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile
+from sightline.values.profiles import Profile, charged, prices_for
 from sightline.view.costs import PriceOf, answer_cost, money_of, new_prices, relative_cost
 from sightline.view.report.talk import Talk
 from sightline.view.report.values import Break, Spent, add_up
@@ -15,7 +15,8 @@ _SHARE = 0.05  # of the prompt before, likewise
 
 def spent_by(usage: Usage, profile: Profile, price: Price | None) -> Spent:
     """Return what a call cost, in uncached input tokens and in money, its answer included."""
-    read, write = usage.cached_tokens * profile.prices.read, usage.written_tokens * profile.prices.write
+    prices = prices_for(usage, profile.prices)
+    read, write = usage.cached_tokens * prices.read, usage.written_tokens * prices.write
     output = answer_cost(usage.output_tokens)
     return Spent(
         calls=1, input=usage.input_tokens, cached=usage.cached_tokens, written=usage.written_tokens,
@@ -43,7 +44,7 @@ def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
     """
     if not has_cache_figures(talk):
         return
-    more, _ = new_prices(profile, None, writes=any(usage.written_tokens for *_, usage in talk.usages()))
+    more, _ = new_prices(profile, None, sum((usage for *_, usage in talk.usages()), Usage(0, 0)))
     before: tuple[int, str, Usage] | None = None
     for number, index, model, usage in talk.usages():
         if before is not None:
@@ -51,7 +52,8 @@ def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
             lost = min(last.input_tokens, usage.input_tokens) - usage.cached_tokens
             if lost >= max(_LEAST, _SHARE * last.input_tokens) and last.input_tokens >= profile.cache_minimum:
                 seconds = _seconds_between(talk, at, index)
-                cause = _cause(talk, at, index, seconds, profile, is_other_model=model != last_model)
+                kept = charged(profile, last).cache_seconds
+                cause = _cause(talk, at, index, has_expired=seconds > kept, is_other_model=model != last_model)
                 share = lost / last.input_tokens
                 yield index, Break(number, cause, lost, lost * more, seconds, min(share, 1.0))
         before = index, model, usage
@@ -62,9 +64,7 @@ def _seconds_between(talk: Talk, one: int, other: int) -> int:
     return (times[other] - times[one]) // 1000 if times[one] and times[other] else 0
 
 
-def _cause(
-    talk: Talk, before: int, index: int, seconds: int, profile: Profile, *, is_other_model: bool
-) -> str:  # fmt: skip
+def _cause(talk: Talk, before: int, index: int, *, has_expired: bool, is_other_model: bool) -> str:
     if any(before < cut.at <= index for cut in talk.cuts):
         return "compaction"
     if index in talk.swept:
@@ -73,4 +73,4 @@ def _cause(
         return "joined"
     if is_other_model:
         return "model"
-    return "pause" if seconds > profile.cache_seconds else "other"
+    return "pause" if has_expired else "other"

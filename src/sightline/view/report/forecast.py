@@ -153,7 +153,9 @@ class _Tally:
         self._usages = defaultdict[int, list[tuple[str, Usage]]](list)
         for number, _, model, usage in talk.usages():
             self._usages[number].append((model, usage))
-        self._writes = not self._usages or any(usage.written_tokens for *_, usage in talk.usages())
+        reported = sum((usage for *_, usage in talk.usages()), Usage(0, 0))
+        self._writes = not self._usages or bool(reported.written_tokens)
+        self._for_an_hour = reported.hour_tokens / reported.written_tokens if reported.hour_tokens else 0.0
         self.spent, self.full = Spent(money=0.0), Spent(money=0.0)
         self.rereads = self.sweeps = self.largest = 0
         self.reread_cost = 0.0
@@ -210,5 +212,5 @@ class _Tally:
     def _plus(self, total: Spent, tokens: int, cached: int, output: int, model: str) -> Spent:
         cached = min(cached, tokens) if cached >= self.profile.cache_minimum else 0
         written = tokens - cached if self._writes else 0
-        usage = Usage(tokens, output, cached, written)
+        usage = Usage(tokens, output, cached, written, round(written * self._for_an_hour))
         return add_up([total, spent_by(usage, self.profile, self._provider.price_of(model))])

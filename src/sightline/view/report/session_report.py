@@ -82,7 +82,7 @@ def _report(
     shares = shares.with_sent(sent)
     is_cached = not is_reported or has_cache_figures(talk)
     read = profile.prices.read if is_cached else 1.0
-    write = profile.prices.write if spent.written or not is_reported else 1.0
+    write = spent.write_cost / spent.written if spent.written else 1.0 if is_reported else profile.prices.write
     again = [*read_again(talk, pieces, read, write, sent)]
     lost = [*losses_of(talk, count)]
     tick()
