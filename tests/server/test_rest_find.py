@@ -113,3 +113,14 @@ def test_searches_wait_for_each_other_and_not_too_many(tmp_path: Path) -> None:
     answers, is_busy = asyncio.run(ask())
     assert is_busy
     assert answers == [[]] * 16
+
+
+def test_a_search_in_a_session_says_where(server: RestServer, project: Path) -> None:
+    """Each item that was found has its kind and the words around what matched."""
+    with Session.new(project, session_id="told") as session:
+        filler = "Nothing of interest is said here. " * 40
+        session.user(f"{filler} The order number is 47113. {filler}")
+    [found] = server.get("/api/sessions/told/search?q=number%2047113")["found"]
+    assert found["kind"] == "user"
+    assert [part["text"] for part in found["snippet"] if part["match"]] == ["number", "47113"]
+    assert "order" in "".join(part["text"] for part in found["snippet"])

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 from rich.console import Console
 
-from sightline.adapters.mcp_answers import one_line, snippet
+from sightline.adapters.mcp_answers import SNIPPET, one_line
 from sightline.cli.options import META, Place, place, with_json
 from sightline.cli.render import console, error_console, print_json, print_text, progress
 from sightline.values.clock import day
@@ -19,6 +19,7 @@ from sightline.view.catalog.places import IMPORTED, SAMPLES, Places
 from sightline.view.catalog.search_rows import is_line_id
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.catalog.session_search import Found, FoundSession, SessionSearch
+from sightline.view.catalog.snippets import excerpt
 from sightline.view.catalog.sought import AmongProject, Sought, sought
 
 _SLICE = 4 << 20  # bytes of logs that are read at a time
@@ -106,7 +107,7 @@ def _described(here: Place, catalog: SessionCatalog, matches: Found) -> Iterator
             "hits": [
                 {
                     "id": row.id, "kind": row.kind, "when": row.when, "failed": row.failed,
-                    "excerpt": one_line(snippet(row.text, matches.terms)),
+                    "excerpt": one_line(excerpt(row.text, " ".join(matches.terms), SNIPPET)),
                     "open": f"{show} --item {row.id}" if show and not is_line_id(row.id) else show,
                     "page": f"{page}/{row.id}" if page else "",
                 }

@@ -30,7 +30,7 @@ from sightline.recall.files_in_work import FilesInWork
 from sightline.recall.recall import Recall, Room, reduced, shows_all
 from sightline.values.clock import Clock
 from sightline.values.items import Usage
-from sightline.values.profiles import charged
+from sightline.values.profiles import Profile, charged
 from sightline.values.recall_tools import offered
 from sightline.wire.payload import Payload
 
@@ -222,7 +222,7 @@ class Composer:
             new=new,
             pinned=pinned,
             asked=self._question,
-            cold=self.payload is not None and self._idle_seconds() > charged(profile, self._usage).cache_seconds,
+            cold=self.payload is not None and self._is_expired(profile),
             command=self.command or self._new_command(pinned, gathered, command),
             wanted=wanted,
             out=marks.out,
@@ -278,6 +278,11 @@ class Composer:
             return "command: pin"
         named = sent.plan.marker and offered(sent.tools) != offered(gathered.tools)
         return command or ("tools or system changed" if named else "")
+
+    def _is_expired(self, profile: Profile) -> bool:
+        """Whether the provider no longer has the last payload in its cache."""
+        idle = self._idle_seconds()
+        return idle > profile.cache_seconds and idle > charged(profile, self._usage).cache_seconds
 
     def _idle_seconds(self) -> int:
         """Return the seconds since the last payload was sent."""

@@ -21,6 +21,7 @@ from sightline.providers.agents import SESSION_HEADERS
 from sightline.values.decoders import json_decoder, mend_escapes
 from sightline.values.items import Call, Message, Part, Role, plain_text
 from sightline.wire import read_messages
+from sightline.wire.common import MARKER, last_marker
 from sightline.wire.gemini import SILENT_ID, camel, declared
 
 Json = dict[str, Any]
@@ -32,6 +33,7 @@ _HEAD_ROLES = ("system", "developer")
 _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
           b'"container_upload', b'"inline', rb"\u006", rb"\u007")  # fmt: skip
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_MARKED = 40  # messages at the end of a list in which the agent's last cache breakpoint is looked for
 
 
 _CALLS = re.compile(rb'"function_?[cC]all"')
@@ -168,6 +170,19 @@ class ModelRequest(NamedTuple):
         """Return a field of Gemini's `generationConfig`."""
         config = field_of(self.fields, "generationConfig") if self.format.wire == "gemini" else None
         return field_of(config, name)
+
+    @property
+    def breakpoints(self) -> int:
+        """How many cache breakpoints the agent has set besides those in its messages."""
+        places = (each for each in (self.system, self.tools, [self.fields]) if isinstance(each, list))
+        return sum(isinstance(block, dict) and block.get(MARKER) is not None for place in places for block in place)
+
+    @property
+    def last_marker(self) -> Json | None:
+        """What the agent itself has set at the end of its messages: it may ask for an hour in place of five minutes."""
+        if isinstance(for_all := self.fields.get(MARKER), dict):
+            return for_all
+        return last_marker([msgspec.json.decode(raw) for raw in self.listed[-_MARKED:] if MARKER.encode() in raw])
 
     @property
     def forces_call(self) -> bool:

@@ -42,7 +42,6 @@ from sightline.values.recall_tools import offered
 from sightline.values.settings import Settings
 from sightline.values.tokens import counter
 from sightline.wire import read_reply, read_tools, registry
-from sightline.wire.common import MARKER, last_marker
 from sightline.wire.gemini import camel, join_tools
 from sightline.wire.payload import Payload
 
@@ -57,7 +56,6 @@ _ROOM_MORE = 1.1  # what is missing is counted as we do, and a window as the pro
 _LEAST_WINDOW = 1_000
 _ONCE_SHARE = 3  # of four parts of a request that was refused, and not for its tokens: so much is sent once
 _ANSWER_SHARE = 4  # of a window that the user has set: at most the fourth part is kept for the answer
-_MARKED = 40  # messages at the end of a list in which the agent's last cache breakpoint is looked for
 _OPENAI = "://api.openai.com/"
 _ANY = Budget(1 << 40)
 _log = logging.getLogger("sightline.follow")
@@ -562,8 +560,7 @@ def _body(request: ModelRequest, payload: Payload, own: Sequence[ToolDefinition]
     """Return the agent's request with other messages, and with our tools after its own. All else stays."""
     wire = request.format.wire
     fields: Json = dict(request.fields)
-    marked = sum(map(_count_markers, (request.system, request.tools, [fields])))
-    messages = payload.messages_json(wire, breakpoints=4 - marked, marker=_own_marker(request))
+    messages = payload.messages_json(wire, breakpoints=4 - request.breakpoints, marker=request.last_marker)
     if request.head:
         head = b"[" + b",".join(request.head)
         messages = head + b"," + messages[1:] if len(messages) > 2 else head + b"]"
@@ -587,19 +584,6 @@ def _without_calls(request: ModelRequest) -> Json:
             return {key: {"functionCallingConfig": {"mode": "NONE"}}}
         case _:
             return {"tool_choice": "none"}
-
-
-def _own_marker(request: ModelRequest) -> Json | None:
-    """Return the marker that the agent gives the end of its list: it may ask for an hour in place of five minutes."""
-    for_all = request.fields.get(MARKER)
-    last = [msgspec.json.decode(raw) for raw in request.listed[-_MARKED:] if MARKER.encode() in raw]
-    return for_all if isinstance(for_all, dict) else last_marker(last)
-
-
-def _count_markers(value: Any) -> int:
-    """Count the cache breakpoints that the agent itself has set."""
-    blocks = value if isinstance(value, list) else []
-    return sum(isinstance(block, dict) and block.get(MARKER) is not None for block in blocks)
 
 
 def _own_reply(request: ModelRequest, reply_id: str) -> str:

@@ -1,11 +1,13 @@
 """The lines that say what the units were about that are left out: one for each, as many as there is room for.
 
 A line names the calls of a message: the tool, the subject, what is odd in the result, and values in it. Or it has the
-beginning of what was said. Nothing is said twice: a value stands in the newest line that has it, of lines that say the
-same there is only the newest, and one line has the whole of a long path, of which the others have the end.
+beginning of what was said. Little is said twice: further values stand in the newest line that has them, units of which
+the same would be said share a line, and one line has the whole of a long path, of which the others have the end.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from sightline import shorten
@@ -17,9 +19,10 @@ from sightline.values.items import GIST, Call, Kind
 
 _CALL = int(Kind.CALL)  # columns have plain numbers, which compare faster
 _LINE = 120  # characters of what was said, of a subject, or of what a line says of a result
+_WHOLE = 60  # characters: a result up to this size is said as it is, whatever newer lines say
 _READ = 2_000  # characters of a result, or of its gist, in which values are looked for
 _END = 2  # parts of a path that stand for it where another line has the whole of it
-_MOST_CALLS, _MOST_WORDS = 2_048, 1 << 15  # that stay in memory
+_MOST_WORDS = 1 << 15  # of which the tokens are remembered
 
 
 class CallWords(NamedTuple):
@@ -35,30 +38,24 @@ class CallWords(NamedTuple):
     def end(self) -> str:
         """The end of a subject that is a long path; of another one nothing."""
         parts = self.subject.split("/")
-        is_path = len(parts) > _END + 1 and " " not in self.subject and not self.subject.endswith("…")
+        is_path = len(parts) > _END + 1 and not {" ", "…", ":"}.intersection(self.subject)
         return "/".join(["…", *parts[-_END:]]) if is_path else ""
 
 
 class Line(NamedTuple):
-    """What one unit was about: what was said, or its calls."""
+    """What units were about that say the same: what was said, or calls."""
 
-    handle: str
+    handles: list[str]  # of the units, the newest first
     said: str
-    calls: tuple[CallWords, ...] = ()
+    calls: Sequence[CallWords]
 
 
 class FoundWords:
-    """What sweeps have found to say of calls, because the next one most likely needs the same."""
+    """What a sweep has found to say of calls, because the next one most likely needs the same."""
 
     def __init__(self) -> None:
         self.calls: dict[int, tuple[list[int], tuple[CallWords, ...]]] = {}  # row of a message → how it was, its calls
         self.tokens: dict[str, int] = {}  # of single words
-
-    def make_room(self) -> None:
-        """Forget what has become too much."""
-        for found, most in ((self.calls, _MOST_CALLS), (self.tokens, _MOST_WORDS)):
-            if len(found) >= most:
-                found.clear()
 
 
 class IndexLines:
@@ -67,61 +64,64 @@ class IndexLines:
     def __init__(self, journal: Journal, found: FoundWords, said: Callable[[int], str], *, handles: bool) -> None:
         """`said`: the words of a message, by its row; "" if it has no line. `handles`: lines name items by theirs."""
         self._journal, self._found, self._said, self._handles = journal, found, said, handles
-        self._told = set[str]()  # what newer lines say: values, paths, and calls without their values
-        self._ends: dict[str, str] = {}  # the end of a path → the path for which it stands
-        found.make_room()
+        self._before, found.calls = found.calls, {}  # what no sweep looks at any more is forgotten
+        if len(found.tokens) > _MOST_WORDS:
+            found.tokens.clear()
+        self._values = set[str]()  # that newer lines say
+        self._paths = set[str]()  # of which a line has the whole
 
     def within(self, limit: int, units: Iterable[int]) -> list[str]:
-        """Return a line for each of these units, the newest of which comes first, as far as `limit` tokens allow.
+        """Return lines for these units, the newest of which comes first, as far as `limit` tokens allow.
 
         The lines are in the order of the conversation.
         """
-        lines: list[Line] = []
-        for line in filter(None, map(self._line, units)):
-            limit -= self._tokens(line)
-            if limit < 0:
+        lines: dict[tuple[str, ...] | tuple[CallWords, ...], Line] = {}
+        left = limit
+        for unit in units:
+            rows = self._journal.timeline.rows_of(unit)
+            said, calls = self._words(rows)
+            if not said and not calls:
+                continue
+            handle = self._handle(rows[0])
+            key = (said,) if said else tuple(call._replace(handle="") for call in calls)
+            if (same := lines.get(key)) is not None:
+                same.handles.append(handle)
+                left -= 1 + self._count(handle)
+            else:
+                line = Line([handle], said, [call._replace(values=tuple(self._new_values(call))) for call in calls])
+                left -= self._tokens(line)
+                if left >= 0:
+                    lines[key] = line
+            if left < 0:
                 break
-            lines.append(line)
-        whole = set[str]()
-        return [self._written(line, whole) for line in reversed(lines)]
+        return self._fitting([*lines.values()], limit)
 
-    def _line(self, unit: int) -> Line | None:
-        """Return what a unit has to say, each value only if no newer line has it; None if newer lines say it all."""
-        rows, kind = self._journal.timeline.rows_of(unit), self._journal.timeline.kind
-        handle = self._handle(rows[0]) or "-"
-        if calls := [row for row in rows if kind[row] == _CALL]:
-            words = self._words_of_calls(rows[0], calls)
-            named = [call._replace(values=tuple(self._new_values(call))) for call in words]
-            are_new = [self._is_new(f"{call.tool} {call.subject} {call.odd}") or bool(call.values) for call in named]
-            return Line(handle, "", tuple(named)) if any(are_new) else None
-        said = self._said(rows[0])
-        return Line(handle, said) if said and self._is_new(said) else None
+    def _words(self, rows: Sequence[int]) -> tuple[str, tuple[CallWords, ...]]:
+        """What a unit says: words, or calls."""
+        kind = self._journal.timeline.kind
+        calls = [row for row in rows if kind[row] == _CALL]
+        return ("", self._words_of_calls(rows[0], calls)) if calls else (self._said(rows[0]), ())
 
     def _new_values(self, call: CallWords) -> Iterator[str]:
+        """Yield the values of a call that no newer line says; if it would say nothing of the result, the first."""
         free = _LINE - len(call.odd)
-        for value in call.values:
-            free -= len(value) + 1
-            if free < 0:
-                return
-            if self._is_new(value):
+        new = [value for value in call.values if value not in self._values]
+        for value in new or (call.values[:1] if not call.odd else ()):
+            if len(value) < free:
+                free -= len(value) + 1
+                self._values.add(value)
                 yield value
-            else:
-                free += len(value) + 1
-
-    def _is_new(self, words: str) -> bool:
-        """Whether no newer line says this. From now on one does."""
-        is_new = words not in self._told
-        self._told.add(words)
-        return is_new
 
     def _words_of_calls(self, row: int, calls: Sequence[int]) -> tuple[CallWords, ...]:
         """What can be said of the calls of a message. Found once, until a result or its gist comes."""
         timeline = self._journal.timeline
         results = [timeline.partner[call] for call in calls]
         state = results + [timeline.gist_offset[result] for result in results if result >= 0]
-        found = self._found.calls.get(row)
+        found = self._before.get(row)
         if found is None or found[0] != state:
-            found = self._found.calls[row] = state, tuple(map(self._words_of_call, calls))
+            words = dict.fromkeys(map(self._words_of_call, calls))
+            found = state, tuple(call for call in words if call.tool or call.subject)
+        self._found.calls[row] = found
         return found[1]
 
     def _words_of_call(self, row: int) -> CallWords:
@@ -134,43 +134,72 @@ class IndexLines:
         has_gist = timeline.level(result, GIST) is GIST
         text = reader.rendition(result, GIST) if has_gist else reader.text(result)
         odd = on_one_line(shorten.unusual_value(text))
-        says = text.partition("\n")[2] if has_gist else text  # a gist begins with its label
-        found = dict.fromkeys(map(on_one_line, values_in(" ".join(says[:_READ].split()))))
-        if set(odd.rstrip("…").split()) <= found.keys():
-            odd = ""
-        values = (value for value in found if value not in words.subject and value not in odd)
-        return words._replace(handle=self._handle(result), odd=odd, values=tuple(values))
+        says = " ".join((text.partition("\n")[2] if has_gist else text)[: 2 * _READ].split())  # a gist has a label
+        if len(says) <= _WHOLE:
+            return words._replace(handle=self._handle(result), odd=on_one_line(says) or odd)
+        says = says if len(says) <= _READ else says[:_READ].rpartition(" ")[0]
+        found = dict.fromkeys(map(on_one_line, values_in(says)))
+        odd = "" if set(odd.rstrip("…").split()) <= found.keys() else odd
+        shown = {*values_in(words.subject), *values_in(odd)}
+        values = tuple(value for value in found if value not in shown)
+        return words._replace(handle=self._handle(result), odd=odd, values=values)
 
     def _handle(self, row: int) -> str:
         return f"#{self._journal.timeline.id(row)}" if self._handles else ""
 
     def _tokens(self, line: Line) -> int:
         """About how many tokens a line takes. From now on it has the whole of its paths."""
-        tokens = 1 + self._count(f"{line.handle} {line.said}".rstrip())
+        tokens = 1 + self._count(f"{line.handles[0] or '-'} {line.said}".rstrip())
         for call in line.calls:
-            tokens += 2 + sum(map(self._count, (call.tool, call.handle, call.odd, *call.values)))
-            is_whole = not call.end or self._ends.setdefault(call.end, call.subject) != call.subject
-            tokens += self._count(call.subject if is_whole or self._is_new(call.subject) else call.end)
+            is_whole = not call.end or call.subject not in self._paths
+            self._paths.add(call.subject)
+            subject = call.subject if is_whole else call.end
+            words = (call.tool, subject, call.handle, call.odd, *call.values)
+            tokens += 2 + sum(self._count(f" {word}") for word in words if word)
         return tokens
 
     def _count(self, words: str) -> int:
+        if not words:
+            return 0
         if (tokens := self._found.tokens.get(words)) is None:
-            tokens = self._found.tokens[words] = self._journal.reader.counter.count(words) if words else 0
+            tokens = self._found.tokens[words] = self._journal.reader.counter.count(words)
         return tokens
 
-    def _written(self, line: Line, whole: set[str]) -> str:
-        """Write a line. `whole`: the paths of which a line before it has the whole."""
-        told = line.said or "; ".join(self._written_call(call, whole) for call in line.calls)
-        # A tool may be named like a speaker.
-        return f"{line.handle} " + ("\\" * (not line.said and speaks_for_another(told))) + told
+    def _fitting(self, newest_first: list[Line], limit: int) -> list[str]:
+        """Write the newest of these lines, as many as fit."""
+        while newest_first:
+            written = self._written(newest_first[::-1])
+            tokens = self._journal.reader.counter.count("\n".join(written))
+            if tokens <= limit:
+                return written
+            del newest_first[min(len(newest_first) - 1, len(newest_first) * limit // tokens) :]
+        return []
 
-    def _written_call(self, call: CallWords, whole: set[str]) -> str:
-        subject = call.subject
-        if call.end and self._ends.get(call.end) == subject:
-            subject = call.end if subject in whole else subject
-            whole.add(call.subject)
-        result = " ".join(filter(None, (call.handle, call.odd, *call.values)))
-        return " ".join(filter(None, (call.tool, subject, result and f"→ {result}")))
+    def _written(self, lines: Sequence[Line]) -> list[str]:
+        """Write lines. An end that only one of their paths has stands for that after the first time."""
+        paths = defaultdict[str, set[str]](set)
+        for call in chain.from_iterable(line.calls for line in lines):
+            paths[call.end].add(call.subject)
+        ends = {call_end: subjects.pop() for call_end, subjects in paths.items() if call_end and len(subjects) == 1}
+        whole = set[str]()
+        return [_write_line(line, ends, whole) for line in lines]
+
+
+def _write_line(line: Line, ends: Mapping[str, str], whole: set[str]) -> str:
+    told = line.said or "; ".join(_write_call(call, ends, whole) for call in line.calls)
+    if not line.said and speaks_for_another(told):
+        told = "\\" + told  # a tool may be named like a speaker
+    handles, times = " ".join(filter(None, reversed(line.handles))), len(line.handles)
+    return f"{handles} {told}" if handles else f"- {told}" + (f" (×{times})" if times > 1 else "")
+
+
+def _write_call(call: CallWords, ends: Mapping[str, str], whole: set[str]) -> str:
+    subject = call.subject
+    if ends.get(call.end) == subject:
+        subject = call.end if subject in whole else subject
+        whole.add(call.subject)
+    result = " ".join(filter(None, (call.handle, call.odd, *call.values)))
+    return " ".join(filter(None, (call.tool, subject, result and f"→ {result}")))
 
 
 def on_one_line(text: str) -> str:

@@ -21,8 +21,8 @@ from sightline.server.rest_values import (
     TranscriptQuery,
     Windows,
 )
-from sightline.server.snippets import snippet
 from sightline.session.session import Session
+from sightline.view.catalog.snippets import snippet
 from sightline.view.inspection import (
     ItemDetails,
     ItemPage,

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from sightline.server.snippets import SnippetPart
 from sightline.values.items import Usage
 from sightline.values.settings import Settings
 from sightline.view.catalog.listed_sessions import SessionFacts
+from sightline.view.catalog.snippets import SnippetPart
 from sightline.view.inspection import CompactionFacts, ItemFacts, WindowFacts
 from sightline.view.row_filter import RowFilter
 

@@ -9,9 +9,9 @@ from pathlib import PurePath
 
 from sightline.server.rest_operation import Busy
 from sightline.server.rest_values import FindSessionsQuery, FoundMessage, FoundSession, FoundSessions
-from sightline.server.snippets import snippet
 from sightline.view.catalog.session_catalog import SessionCatalog
 from sightline.view.catalog.session_search import SessionSearch
+from sightline.view.catalog.snippets import snippet
 from sightline.view.catalog.sought import AmongProject, sought, split_words
 
 _SLICE = 4 << 20  # bytes of logs that are read for one answer

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from sightline.recall.search import CHUNK, CJK_RUN
 
-_BEFORE, _LENGTH = 40, 180  # characters before the first match, and in all
+_LENGTH, _BEFORE = 180, 0.22  # characters of a snippet, and the share of them before the first match
 _MOST_WORDS = 32  # of a query
 _MOST_MATCHES = 500  # that are weighed against each other
 _LABEL = re.compile(r"^\[[^\[\]\n]*\]$|^#\S+ \S+: ", re.MULTILINE)  # what recall puts around passages
@@ -21,7 +21,12 @@ class SnippetPart(Struct, frozen=True):
     match: bool = False
 
 
-def snippet(passages: str, query: str) -> list[SnippetPart]:
+def excerpt(passages: str, query: str, length: int) -> str:
+    """Return the text of a snippet of so many characters."""
+    return "".join(part.text for part in snippet(passages, query, length))
+
+
+def snippet(passages: str, query: str, length: int = _LENGTH) -> list[SnippetPart]:
     """Return the words around the place where most of a query is found. `passages` are as `Session.search` gives them.
 
     If none of its words stands there as it is, the beginning of the passages is returned.
@@ -33,8 +38,9 @@ def snippet(passages: str, query: str) -> list[SnippetPart]:
         longest_first = sorted(words, key=len, reverse=True)
         all_matches = re.compile("|".join(longest_first), re.IGNORECASE).finditer(text)
         matches = [match for match, _ in zip(all_matches, range(_MOST_MATCHES), strict=False)]
-    start = max(_best(matches) - _BEFORE, 0)
-    end = min(start + _LENGTH, len(text))
+    before = int(_BEFORE * length)
+    start = max(min(_best(matches, length - before) - before, len(text) - length), 0)
+    end = min(start + length, len(text))
     return [*_parts(text, matches, start, end)]
 
 
@@ -51,11 +57,11 @@ def _words(query: str) -> Iterator[str]:
             )
 
 
-def _best(matches: list[re.Match[str]]) -> int:
-    """Return the place from which on most different words are found within a snippet; the first of several."""
+def _best(matches: list[re.Match[str]], length: int) -> int:
+    """Return the place from which on most different words are found in so many characters; the first of several."""
     best, most = 0, 0
     for at, match in enumerate(matches):
-        end = match.start() + 140
+        end = match.start() + length
         words = {near.group().casefold() for near in matches[at : at + _MOST_WORDS] if near.end() <= end}
         if len(words) > most:
             best, most = match.start(), len(words)

@@ -1,12 +1,8 @@
 """Where words were found: the place with most of them, and what matched told apart; also in Chinese."""
 
-from pathlib import Path
-
 import pytest
-from rest_server import RestServer
 
-from sightline import Session
-from sightline.server.snippets import snippet
+from sightline.view.catalog.snippets import snippet
 
 FILLER = "Nothing of interest is said here. " * 40
 
@@ -41,13 +37,3 @@ def test_without_a_match_it_is_the_beginning() -> None:
     assert shown("[recalled from earlier]\n#4 user: One\ntwo", "three") == ("One two", [])
     assert shown("[#2 lines 2–2]\nOne two", "") == ("One two", [])
     assert snippet("", "x") == []
-
-
-def test_a_search_through_the_server_says_where(server: RestServer, project: Path) -> None:
-    """Each item that was found has its kind and the words around what matched."""
-    with Session.new(project, session_id="told") as session:
-        session.user(f"{FILLER} The order number is 47113. {FILLER}")
-    [found] = server.get("/api/sessions/told/search?q=number%2047113")["found"]
-    assert found["kind"] == "user"
-    assert [part["text"] for part in found["snippet"] if part["match"]] == ["number", "47113"]
-    assert "order" in "".join(part["text"] for part in found["snippet"])
