@@ -109,7 +109,8 @@ class EngineNotices(Notices):
             last=timeline.id(timeline.unit_row[left_out.last]),
             how=self._how_to_see(),
         )
-        lines = self._index_lines(left_out, units_shown, index_limit, preface) if self._lists else []
+        is_listed = self._lists and index_limit > 0
+        lines = self._index_lines(left_out, units_shown, index_limit, preface) if is_listed else []
         return self._with_tokens("\n".join([line, *lines]))
 
     def _how_to_see(self) -> str:
