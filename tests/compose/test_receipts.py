@@ -115,7 +115,9 @@ def test_what_a_reply_reported_is_found_again(session: Session) -> None:
     assert receipts.reported(session.log, sent) is None
     usage = {"prompt_tokens": 3 * payload.tokens, "completion_tokens": 1}
     session.reply({"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage})
-    assert receipts.reported(session.log, sent) == 3.0
+    reported = receipts.reported(session.log, sent)
+    assert reported is not None
+    assert receipts.reported_factor(reported.input_tokens, payload.tokens, session.log.reader.profile) == 3.0
 
 
 @pytest.mark.slow
