@@ -312,7 +312,7 @@ MUTANTS = (
     # wire
     Mutant("wire: results in separate messages", "wire/anthropic.py", "message.role is Role.TOOL or", "False or",
            ANTHROPIC),
-    Mutant("wire: no cache markers", "wire/anthropic.py", 'block["cache_control"] = {', 'block["cached"] = {',
+    Mutant("wire: no cache markers", "wire/anthropic.py", 'block[common.MARKER] = {', 'block["cached"] = {',
            ANTHROPIC),
     Mutant("wire: five cache markers", "wire/anthropic.py", "\nBREAKPOINTS = 4", "\nBREAKPOINTS = 5", ANTHROPIC),
     Mutant("wire: a run that has grown is not written again", "wire/writer.py",

@@ -28,7 +28,7 @@ def test_a_session_sweeps_when_the_recorded_pause_outlasted_the_cache(minutes: i
     talk = recording(minutes * MINUTE)
     pace = Pace(talk.times)
     with Session(MemoryStore("pace"), clock=pace, token_counter=WordCounter()) as session:
-        steps = [*replay(session, talk, Budget(1_020), pace)]
+        steps = [*replay(session, talk, Budget(1_100), pace)]
     assert "sweep: forced" in [step.payload.plan.reason for step in steps[:-1]]
     assert steps[-1].payload.plan.reason == ("sweep: cold" if cold else "")
 
