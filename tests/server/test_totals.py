@@ -15,6 +15,8 @@ from sightline.follow.turns import Prepared
 from sightline.server import packed_bodies
 from sightline.server.totals import Totals
 from sightline.values.profiles import call_cost, profile
+from sightline.view.call_rows import call_rows
+from sightline.view.costs import relative_cost
 
 ANTHROPIC = profile("anthropic")
 
@@ -43,6 +45,22 @@ def test_what_only_passed_costs_the_same(tmp_path: Path) -> None:
             talk.say(word * 100)
         assert through.totals.sweeps == 0
         assert 0 < through.totals.cost == through.totals.full_cost
+
+
+@pytest.mark.parametrize("lifetime", ["5m", "1h"])
+def test_what_was_reported_costs_what_its_calls_do(lifetime: str, tmp_path: Path) -> None:
+    """Also where a prefix is kept for an hour: its price is paid once."""
+    with Through(tmp_path, [answer("One."), answer("Two.")]) as through:
+        talk = Talk(through, "anthropic", cache_control={"type": "ephemeral", "ttl": lifetime})
+        for word in ("Hello", "Go on"):
+            talk.say(word * 2_000)
+        with through.session() as session:
+            rows, _ = call_rows(session, 0, 10)
+        usages = [row.usage for row in rows if row.usage is not None]
+        assert sum(usage.hour_tokens for usage in usages) == (lifetime == "1h") * sum(u.written_tokens for u in usages)
+        assert sum(usage.written_tokens for usage in usages) > 1_000
+        cost = sum(relative_cost(usage, ANTHROPIC) for usage in usages)
+        assert through.totals.reported_cost == pytest.approx(cost)
 
 
 def test_what_the_provider_refuses_is_counted(tmp_path: Path) -> None:

@@ -175,6 +175,23 @@ def test_pictures_and_documents_survive(block: dict[str, Any]) -> None:
     assert rewritten(*messages) == messages
 
 
+@pytest.mark.parametrize("place", ["content", "source"])
+def test_markers_inside_a_block_are_the_callers_too(place: str) -> None:
+    """Breakpoints are the plan's: one for five minutes before one for an hour would be refused."""
+    marked = text("x") | {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    inner = {"content": [marked]} if place == "content" else {"source": {"type": "content", "content": [marked]}}
+    block = {"type": "search_result" if place == "content" else "document", "source": "s", "title": "t", **inner}
+    assert "cache_control" not in str(rewritten({"role": "user", "content": [block]}))
+
+
+def test_usage_says_what_is_kept_for_an_hour() -> None:
+    """Of a stream that counts more at its end than at its beginning, the same share."""
+    usage = {"input_tokens": 1, "output_tokens": 2, "cache_creation_input_tokens": 1_500}
+    kept = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 1_000}
+    assert anthropic.read_usage(usage | {"cache_creation": kept}) == Usage(1_501, 2, 0, 1_500, 1_500)
+    assert anthropic.read_usage(usage | {"cache_creation": "many"}) == Usage(1_501, 2, 0, 1_500)
+
+
 def test_what_this_provider_cannot_take_is_named() -> None:
     """A picture of another type, a file of another vendor and a picture said by the assistant become a line of text."""
     body = [

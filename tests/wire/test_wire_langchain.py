@@ -51,6 +51,15 @@ READ = [
 ]
 
 
+def test_what_is_kept_for_an_hour_is_written() -> None:
+    """LangChain gives no sum where it says how long the tokens are kept."""
+    details: Any = {"cache_read": 0, "cache_creation": 0, "ephemeral_5m_input_tokens": 10,
+                    "ephemeral_1h_input_tokens": 1_000}  # fmt: skip
+    usage: Any = {"input_tokens": 1_030, "output_tokens": 2, "total_tokens": 1_032, "input_token_details": details}
+    [message] = wire.read_messages([AIMessage("done", usage_metadata=usage)])
+    assert message.usage == Usage(1_030, 2, 0, 1_010, 1_000)
+
+
 @pytest.mark.parametrize(
     "given",
     [

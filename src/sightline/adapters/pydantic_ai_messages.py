@@ -161,7 +161,9 @@ def _kept(part: Any, is_kept: Any) -> tuple[Part, ...]:
 def _usage(usage: Any) -> Usage | None:
     if not usage.input_tokens:
         return None
-    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    written = usage.cache_write_tokens
+    hour = min(getattr(usage, "cache_write_1h_tokens", 0) or 0, written)
+    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, written, hour)
 
 
 # ---------------------------------------------------------------------- payloads

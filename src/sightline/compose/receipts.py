@@ -37,6 +37,7 @@ MAX_FACTOR = 3.0  # a report above this many provider tokens for one of ours is 
 
 QUESTION = "sweep: question"  # the reason of a payload for one question
 _LOOKED_BACK = 100  # receipts, of branches that have nothing to do with this one
+_ANSWERS = 32  # the newest, in which the last one that wrote to a cache is looked for
 _MOST_SAID = 0.25  # of what a sweep left: so much may have been said until then that a branch does not have
 _RENDITIONS_PER_ENTRY = 16  # because the fields of an entry cost more bytes than a gist
 
@@ -285,6 +286,19 @@ def reported(journal: Journal, sent: Sent) -> Usage | None:
         if timeline.kind[row] == Kind.ASSISTANT and sent.path.holds(timeline.branch[row], row):
             entry = journal.reader.entry(row)
             return entry.message.usage if entry.message and entry.receipt == last.number else None
+    return None
+
+
+def last_written(journal: Journal) -> Usage | None:
+    """Return the usage of the last call that wrote to the provider's cache; None if the newest answers report none."""
+    timeline, path, answers = journal.timeline, journal.path, 0
+    for row in range(len(timeline) - 1, -1, -1):
+        if timeline.kind[row] == Kind.ASSISTANT and path.holds(timeline.branch[row], row):
+            message = journal.reader.entry(row).message
+            if message is not None and message.usage is not None and message.usage.written_tokens:
+                return message.usage
+            if (answers := answers + 1) == _ANSWERS:
+                break
     return None
 
 

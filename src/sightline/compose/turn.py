@@ -66,9 +66,9 @@ class Composer:
         # What was recalled for a payload of another branch is not on this one.
         self._searched = inputs.last_searched_question(timeline, path, own.note if own is not None else None)
         self._calibration = Calibration(self.receipt.factor if self.receipt else 1.0)
-        self._usage = receipts.reported(journal, sent) if sent is not None else None  # of the last payload, if known
-        if sent is not None and self._usage is not None:
-            self._calibration.observe(self._usage.input_tokens, sent.note.tokens, 0, journal.reader.profile)
+        reported = receipts.reported(journal, sent) if sent is not None else None
+        if sent is not None and reported is not None:
+            self._calibration.observe(reported.input_tokens, sent.note.tokens, 0, journal.reader.profile)
         self.budget = receipts.last_budget(journal, self.receipt)
         self._planned_rows = 0  # rows that the last plan knows
         self._body_ends: tuple[int, ...] = ()  # length of the body after the last sweep, and at the last call
@@ -282,7 +282,9 @@ class Composer:
     def _is_expired(self, profile: Profile) -> bool:
         """Whether the provider no longer has the last payload in its cache."""
         idle = self._idle_seconds()
-        return idle > profile.cache_seconds and idle > charged(profile, self._usage).cache_seconds
+        if idle <= profile.cache_seconds:
+            return False
+        return idle > charged(profile, receipts.last_written(self.journal)).cache_seconds
 
     def _idle_seconds(self) -> int:
         """Return the seconds since the last payload was sent."""
@@ -398,7 +400,6 @@ class Composer:
         self._body_ends = (*self._body_ends[:1], end) if extends else (end,)
         self.payload, self.receipt, self._sent_at, self.budget = payload, receipt, self._clock(), view.budget
         self._planned_rows, self.command, self._sent_settings = plan.rows, "", journal.settings
-        self._usage = None
         self._is_beside = False
         journal.reader.forget_large()
 
@@ -430,7 +431,6 @@ class Composer:
 
     def observe(self, usage: Usage, extra_tokens: int = 0) -> None:
         """Learn from what the provider counted for the last payload and `extra_tokens` sent with it."""
-        self._usage = usage
         tokens = self.payload.tokens if self.payload is not None else 0
         self._calibration.observe(usage.input_tokens, tokens, extra_tokens, self.journal.reader.profile)
 

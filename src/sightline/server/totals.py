@@ -64,7 +64,7 @@ class Totals(Struct):
             usage = read_reply(reply).usage
         except BadInput:
             usage = None
-        prices = charged(profile(_provider_of(reply)), usage)
+        prices: Profile = profile(_provider_of(reply))
         self.calls += 1
         if prepared.limit.tokens:
             self.windows.pop(prepared.limit.model, None)
@@ -75,7 +75,7 @@ class Totals(Struct):
         self.sent += prepared.sent
         self.sweeps += bool(prepared.swept)
         self.read_again += prepared.read_again
-        self._forecast(prepared, answer_cost(usage.output_tokens) if usage else 0, prices)
+        self._forecast(prepared, answer_cost(usage.output_tokens) if usage else 0, charged(prices, usage))
         if usage is not None:
             self.reported += 1
             self.input += usage.input_tokens

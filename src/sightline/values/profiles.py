@@ -170,10 +170,14 @@ def prices_for(usage: Usage, prices: Prices) -> Prices:
 
 
 def charged(profile: Profile, usage: Usage | None) -> Profile:
-    """Return the profile as it is for a call of this usage: a prefix may be kept for an hour, at another price."""
+    """Return the profile for forecasts of calls like one of this usage: most of a prefix may be kept for an hour.
+
+    `input_cost` of what was reported takes the profile as it is.
+    """
     if usage is None or not usage.hour_tokens:
         return profile
-    seconds = max(_HOUR, profile.cache_seconds)
+    is_kept = 2 * usage.hour_tokens > usage.written_tokens
+    seconds = max(_HOUR, profile.cache_seconds) if is_kept else profile.cache_seconds
     return replace(profile, prices=prices_for(usage, profile.prices), cache_seconds=seconds)
 
 

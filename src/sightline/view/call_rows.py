@@ -151,6 +151,7 @@ class _Rows:
         self._composed: _Composed | None = None
         self._texts: dict[str, int] = {}  # digest of a window's text → its tokens
         self._branches = _branch_starts(journal)
+        self._wrote: Usage | None = None  # the usage of the last call that wrote to the provider's cache
         self._limits = _model_windows(journal, index)
 
     def between(self, start: int, end: int, every: int) -> Iterable[_Made]:
@@ -195,7 +196,7 @@ class _Rows:
             reported=used.input_tokens if is_reported else None,
             cached=used.cached_tokens,
             cached_from="usage" if is_reported else "forecast",
-            relative_cost=_relative_cost(total, cached, usage, self._profile),
+            relative_cost=_relative_cost(total, cached, usage, self._profile, self._wrote),
             cost=money_of(used, price),
             input_cost=price_input(used, price) if price is not None else None,
             cost_from="" if price is None else "usage" if is_reported else "forecast",
@@ -206,6 +207,7 @@ class _Rows:
             cleared=cleared.results,
             cleared_tokens=cleared.tokens,
         )
+        self._wrote = usage if usage is not None and usage.written_tokens else self._wrote
         return _Made(row, note)
 
     def _reason(self, call: ModelCall, note: ReceiptNote | None, sums: CallSums) -> str:
@@ -287,7 +289,7 @@ class _Rows:
     ) -> int:
         """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
         before, last = made_before or (None, None)
-        kept = charged(self._profile, before.usage if before is not None else None).cache_seconds
+        kept = charged(self._profile, self._wrote).cache_seconds
         if before is None or seconds_between(before.timestamp, timestamp) > kept:
             return 0
         head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
@@ -424,9 +426,9 @@ def _answer(entry: Entry | None, note: ReceiptNote | None) -> tuple[str, Usage |
     return entry.message.model or "", entry.message.usage
 
 
-def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profile) -> float:
+def _relative_cost(total: int, cached: int, usage: Usage | None, profile: Profile, wrote: Usage | None) -> float:
     if usage is None:
-        return round(call_cost(total, cached, profile), 1)
+        return round(call_cost(total, cached, charged(profile, wrote)), 1)
     return round(input_cost(usage, profile.prices), 1)
 
 

@@ -28,6 +28,7 @@ KINDS = (
 )  # fmt: skip
 
 
+_ANSWERS = 32  # the newest, in which the last one that wrote to a cache is looked for
 _MOST_HIDDEN = 1000  # items that are not shown and listed all the same
 
 
@@ -190,10 +191,11 @@ def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int
 
 def _cold_after(session: Session) -> int:
     """Return after how many seconds without a call the provider's cache has expired, by what it charged last."""
-    replies = [call.reply for call in call_index(session).calls[-1:] if call.reply != NONE]
-    messages = [session.log.reader.entry(row).message for row in replies]
-    usage = next((message.usage for message in messages if message is not None), None)
-    return charged(profile(session.settings.profile), usage).cache_seconds
+    replies = [call.reply for call in reversed(call_index(session).calls[-_ANSWERS:]) if call.reply != NONE]
+    messages = (session.log.reader.entry(row).message for row in replies)
+    usages = (message.usage for message in messages if message is not None)
+    wrote = next((usage for usage in usages if usage is not None and usage.written_tokens), None)
+    return charged(profile(session.settings.profile), wrote).cache_seconds
 
 
 def _by_kind(session: Session, payload: Payload) -> dict[str, dict[str, int]]:

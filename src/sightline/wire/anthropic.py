@@ -237,9 +237,10 @@ def read_usage(usage: object) -> Usage | None:
     fresh, output, cached, written = common.read_counts(
         usage, "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
     )
-    [for_an_hour] = common.read_counts(usage.get("cache_creation"), "ephemeral_1h_input_tokens")
+    kept = common.read_counts(usage.get("cache_creation"), "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+    for_an_hour = written * kept[1] // sum(kept) if kept[1] else 0  # a stream may count more at its end
     # This provider counts tokens read from and written to its cache separately; ours includes both.
-    return Usage(fresh + cached + written, output, cached, written, min(for_an_hour, written))
+    return Usage(fresh + cached + written, output, cached, written, for_an_hour)
 
 
 def _read_tool(tool: Any, where: str) -> ToolDefinition:

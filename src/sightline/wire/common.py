@@ -340,8 +340,17 @@ def text_block(block: Json, provider: str) -> tuple[Part, ...]:
 
 def opaque(provider: str, block: Json, kind: str = "") -> tuple[Opaque, ...]:
     """A block that only this provider knows, unchanged but for cache markers."""
-    raw = {key: valid(value) for key, value in block.items() if key not in MARKERS}
+    raw = {key: valid(_unmarked(value)) for key, value in block.items() if key not in MARKERS}
     return (Opaque(provider, kind or str(block.get("type")), raw),)
+
+
+def _unmarked(value: Any, depth: int = 3) -> Any:
+    """Return what a block has inside without the markers of blocks there. Other data is as it was."""
+    if isinstance(value, list) and depth:
+        return [_unmarked(each, depth - 1) for each in value]
+    if not isinstance(value, dict) or not depth or "type" not in value:
+        return value
+    return {key: _unmarked(each, depth - 1) for key, each in value.items() if key not in MARKERS}
 
 
 def visible_parts(parts: Iterable[Part], provider: str) -> Iterator[tuple[Part, Json]]:

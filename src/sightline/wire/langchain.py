@@ -21,6 +21,7 @@ _FIELDS = (
     "usage_metadata", "response_metadata", "additional_kwargs",
 )  # fmt: skip
 _ATTACHED = {"response_metadata": ("model_name", "model"), "additional_kwargs": ("__openai_role__", "tool_calls")}
+_DETAILS = ("cache_read", "cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _MISSING = object()
 
 
@@ -130,5 +131,7 @@ def _tool_use(call: Json) -> Json:
 def _usage(usage: Any) -> Usage | None:
     if not isinstance(usage, dict) or "input_tokens" not in usage:
         return None
-    details = common.read_counts(usage.get("input_token_details"), "cache_read", "cache_creation")
-    return Usage(*common.read_counts(usage, "input_tokens", "output_tokens"), *details)
+    read, written, short, hour = common.read_counts(usage.get("input_token_details"), *_DETAILS)
+    written = max(written, short + hour)  # where it is told how long they are kept, the sum may be missing
+    given, made = common.read_counts(usage, "input_tokens", "output_tokens")
+    return Usage(given, made, read, written, hour)

@@ -178,10 +178,10 @@ def test_when_the_cache_is_cold_a_sweep_comes_early(session: Session, clock: Tic
     assert (session.receipt.idle >= 2_000) is swept
 
 
-@pytest.mark.parametrize("resumed", [False, True], ids=["goes on", "resumed"])
+@pytest.mark.parametrize("meanwhile", ["nothing", "resumed", "unanswered"])
 @pytest.mark.parametrize(("hour", "seconds"), [(False, 400), (True, 400), (True, 4_000)])
-def test_a_cache_for_an_hour_is_cold_after_an_hour(hour: bool, seconds: int, resumed: bool) -> None:
-    """By what the provider has reported of the last call, also where the session was closed meanwhile."""
+def test_a_cache_for_an_hour_is_cold_after_an_hour(hour: bool, seconds: int, meanwhile: str) -> None:
+    """By what the provider has reported of the last call that wrote, also where the session was closed meanwhile."""
     clock, store = Ticking(), MemoryStore("f")
     session = Session(store, settings=Settings(profile="anthropic"), token_counter=WordCounter(), clock=clock)
     session.user("look")
@@ -195,8 +195,11 @@ def test_a_cache_for_an_hour_is_cold_after_an_hour(hour: bool, seconds: int, res
     content = [{"type": "text", "text": "Seen."}]
     session.reply({"type": "message", "role": "assistant", "model": "claude-x", "content": content, "usage": usage})
     assert context_facts(session, Budget(4_000)).next_sweep["cold_after"] == (3_600 if hour else 300)
+    if meanwhile == "unanswered":
+        session.user("and")
+        session.compose(Budget(4_000))
     clock.wait(seconds)
-    if resumed:
+    if meanwhile == "resumed":
         session = Session(store, token_counter=WordCounter(), clock=clock)
     session.user("and now")
     session.compose(Budget(4_000))

@@ -1,7 +1,7 @@
 """What a provider's cache did: read from the usage that it reported."""
 
 import pytest
-from report_logs import Log
+from report_logs import FILE, Log
 
 from sightline import Budget, MemoryStore, Session, Settings
 from sightline.providers.prices import Price
@@ -53,6 +53,35 @@ def test_a_cache_that_lives_for_an_hour_outlives_a_pause(after: float, cause: st
     assert found.cause == cause
     assert found.cost == pytest.approx(15_000 * (2 - PRICES.read))
     assert made.spent.write_cost == pytest.approx(35_500 * 2)
+
+
+def test_a_few_tokens_for_an_hour_do_not_keep_the_rest() -> None:
+    """An agent may have its tools kept for an hour and the conversation for five minutes."""
+    log = Log().user("fix it").answer("Which one?", usage=(0, 20_000, 0, 10), hour=True)
+    log.lines[-1]["message"]["usage"]["cache_creation"] = {
+        "ephemeral_1h_input_tokens": 3_000, "ephemeral_5m_input_tokens": 17_000,
+    }  # fmt: skip
+    [found] = report(log.user("both").answer("Done.", usage=(0, 15_500, 5_000, 10), after=600)).breaks
+    assert found.cause == "pause"
+    assert found.cost == pytest.approx(15_000 * (PRICES.write - PRICES.read))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hour", "pause", "is_free"), [(True, 600, True), (True, 4_000, False), (False, 600, False)])
+def test_a_forecast_sweeps_for_no_pause_that_the_cache_outlives(hour: bool, pause: int, is_free: bool) -> None:
+    """It makes the sweeps that a session would make."""
+
+    def sweeps(longest: int) -> list[int]:
+        log = Log().user("fix it")
+        for number in range(50):
+            after = longest if number % 3 == 2 else 10
+            log.read(f"t{number}", f"file {number}\n{FILE}", f"/w/f{number}.py", usage=(0, 700, 700 * number, 50),
+                     hour=hour, after=after)  # fmt: skip
+        log.answer("Done.", usage=(0, 100, 35_000, 50), hour=hour)
+        made = report_of(log.conversation, economies=("safe",), profile="anthropic", window=24_000)
+        return [forecast.sweeps for forecast in made.forecasts]
+
+    assert (sweeps(pause) == sweeps(10)) is is_free
 
 
 def test_a_compaction_is_the_cause_of_the_loss_after_it() -> None:

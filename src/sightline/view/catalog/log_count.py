@@ -123,6 +123,7 @@ class LogCount:
         self._boundary = False  # a compaction whose summary has not come yet
         self._profile = profile(Settings().profile)
         self._savings = SavingsCount()
+        self._wrote: Usage | None = None  # the usage of the last call that wrote to the provider's cache
         self._said = 0  # tokens of what is no text of ours: neither recalled nor a summary
 
     def continues(self, file: Path) -> bool:
@@ -234,7 +235,8 @@ class LogCount:
                     names.append(part.name)
                     self._reads.add_call(part)
         brings_back = bool(names) and _OWN_TOOLS.issuperset(names)
-        profile = charged(self._profile, usage)
+        self._wrote = usage if usage is not None and usage.written_tokens else self._wrote
+        profile = charged(self._profile, self._wrote)
         self._savings.answer(self._found.model, said, line.timestamp, profile, brings_back=brings_back)
 
     def _annotate(self, line: _Line) -> None:

@@ -44,19 +44,21 @@ def breaks_of(talk: Talk, profile: Profile) -> Iterator[tuple[int, Break]]:
     """
     if not has_cache_figures(talk):
         return
-    more, _ = new_prices(profile, None, sum((usage for *_, usage in talk.usages()), Usage(0, 0)))
+    together = sum((usage for *_, usage in talk.usages()), Usage(0, 0))
     before: tuple[int, str, Usage] | None = None
+    wrote: Usage | None = None  # the last call that did
     for number, index, model, usage in talk.usages():
         if before is not None:
             at, last_model, last = before
             lost = min(last.input_tokens, usage.input_tokens) - usage.cached_tokens
             if lost >= max(_LEAST, _SHARE * last.input_tokens) and last.input_tokens >= profile.cache_minimum:
                 seconds = _seconds_between(talk, at, index)
-                kept = charged(profile, last).cache_seconds
+                kept = charged(profile, wrote).cache_seconds
+                more, _ = new_prices(profile, None, usage if usage.written_tokens else together)
                 cause = _cause(talk, at, index, has_expired=seconds > kept, is_other_model=model != last_model)
                 share = lost / last.input_tokens
                 yield index, Break(number, cause, lost, lost * more, seconds, min(share, 1.0))
-        before = index, model, usage
+        before, wrote = (index, model, usage), usage if usage.written_tokens else wrote
 
 
 def _seconds_between(talk: Talk, one: int, other: int) -> int:

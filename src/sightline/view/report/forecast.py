@@ -14,7 +14,7 @@ from sightline.plan import Budget
 from sightline.plan.economies import THRIFTY_WINDOW
 from sightline.session.session import Session
 from sightline.values.items import Usage
-from sightline.values.profiles import Profile
+from sightline.values.profiles import Profile, charged
 from sightline.values.settings import Settings
 from sightline.view.costs import PriceOf
 from sightline.view.replay.replay import Pace, Step, replay
@@ -121,7 +121,7 @@ def _add_stretch(tally: "_Tally", stretch: Stretch, economy: str, budget: Budget
         return
     prompts = {prompt.answer + stretch.shift: prompt for prompt in stretch.prompts}
     answers = answers_in(stretch.recording.messages)
-    pace = Pace(stretch.recording.times)
+    pace = Pace(_warm_times(stretch.recording.times, tally.profile, tally.reported))
     settings = Settings(profile=tally.profile.name, config={"economy": economy})
     is_composed = False
     with Session(MemoryStore("forecast"), settings=settings, clock=pace) as session:
@@ -136,6 +136,23 @@ def _add_stretch(tally: "_Tally", stretch: Stretch, economy: str, budget: Budget
                 tally.add_composed(prompt, step, begins=begins)
             else:
                 tally.add_as_it_is(prompt)
+
+
+def _warm_times(times: Sequence[int], profile: Profile, reported: Usage) -> Sequence[int]:
+    """Return times in which a pause that the provider's cache outlived is no longer than the profile's lifetime.
+
+    The session of a forecast is told no usage, by which a session knows that its prefix is kept for an hour.
+    """
+    usual, lifetime = profile.cache_seconds * 1000, charged(profile, reported).cache_seconds * 1000
+    if lifetime == usual:
+        return times
+    warm, shown, last = list[int](), next(filter(None, times), 0), 0
+    for now in times:
+        pause = max(now - last, 0) if last else 0
+        shown += min(pause, usual) if pause <= lifetime else pause
+        warm.append(shown if now else 0)
+        last = max(last, now)
+    return warm
 
 
 class _Sent(NamedTuple):
@@ -153,7 +170,7 @@ class _Tally:
         self._usages = defaultdict[int, list[tuple[str, Usage]]](list)
         for number, _, model, usage in talk.usages():
             self._usages[number].append((model, usage))
-        reported = sum((usage for *_, usage in talk.usages()), Usage(0, 0))
+        self.reported = reported = sum((usage for *_, usage in talk.usages()), Usage(0, 0))
         self._writes = not self._usages or bool(reported.written_tokens)
         self._for_an_hour = reported.hour_tokens / reported.written_tokens if reported.hour_tokens else 0.0
         self.spent, self.full = Spent(money=0.0), Spent(money=0.0)
