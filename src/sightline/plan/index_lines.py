@@ -134,7 +134,8 @@ class IndexLines:
         has_gist = timeline.level(result, GIST) is GIST
         text = reader.rendition(result, GIST) if has_gist else reader.text(result)
         odd = on_one_line(shorten.unusual_value(text))
-        says = " ".join((text.partition("\n")[2] if has_gist else text)[: 2 * _READ].split())  # a gist has a label
+        below = text.partition("\n")[2] if has_gist else text  # a gist begins with its label
+        says = " ".join(below.split(None, _READ)[:_READ])  # of the first words no part of one
         if len(says) <= _WHOLE:
             return words._replace(handle=self._handle(result), odd=on_one_line(says) or odd)
         says = says if len(says) <= _READ else says[:_READ].rpartition(" ")[0]

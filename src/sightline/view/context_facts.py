@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sightline.log import NONE
+from sightline.compose import last_written
 from sightline.plan import Budget, Plan, own_state, stage_of
 from sightline.plan.strategies.entities import Entities
 from sightline.plan.strategies.focus import Focus, cold_trigger, trigger
@@ -28,7 +28,6 @@ KINDS = (
 )  # fmt: skip
 
 
-_ANSWERS = 32  # the newest, in which the last one that wrote to a cache is looked for
 _MOST_HIDDEN = 1000  # items that are not shown and listed all the same
 
 
@@ -191,11 +190,7 @@ def _next_sweep(settings: Settings, budget: Budget, plan: Plan) -> dict[str, int
 
 def _cold_after(session: Session) -> int:
     """Return after how many seconds without a call the provider's cache has expired, by what it charged last."""
-    replies = [call.reply for call in reversed(call_index(session).calls[-_ANSWERS:]) if call.reply != NONE]
-    messages = (session.log.reader.entry(row).message for row in replies)
-    usages = (message.usage for message in messages if message is not None)
-    wrote = next((usage for usage in usages if usage is not None and usage.written_tokens), None)
-    return charged(profile(session.settings.profile), wrote).cache_seconds
+    return charged(profile(session.settings.profile), last_written(session.log)).cache_seconds
 
 
 def _by_kind(session: Session, payload: Payload) -> dict[str, dict[str, int]]:

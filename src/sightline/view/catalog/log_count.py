@@ -236,8 +236,8 @@ class LogCount:
                     self._reads.add_call(part)
         brings_back = bool(names) and _OWN_TOOLS.issuperset(names)
         self._wrote = usage if usage is not None and usage.written_tokens else self._wrote
-        profile = charged(self._profile, self._wrote)
-        self._savings.answer(self._found.model, said, line.timestamp, profile, brings_back=brings_back)
+        prices = charged(self._profile, self._wrote)
+        self._savings.answer(self._found.model, said, line.timestamp, prices, brings_back=brings_back)
 
     def _annotate(self, line: _Line) -> None:
         match line.subtype:

@@ -101,11 +101,8 @@ class SavingsCount:
                 held = min(said - self._again, window_of(model) or said)
                 call += Saved(0, 0, held, 0.0, call_cost(held, max(held - new, 0) if is_warm else 0, profile))
             self.saved[model] = self.saved.get(model, Saved()) + call
-        self._before, self._prompt, self._brings_back = (
-            _Before(said, sent, when, profile.cache_seconds),
-            None,
-            brings_back,
-        )
+        self._before = _Before(said, sent, when, profile.cache_seconds)
+        self._prompt, self._brings_back = None, brings_back
 
 
 def total(saved: Mapping[str, Saved]) -> Saved:
