@@ -18,6 +18,7 @@ The exit code is 1 if a defect survives, if its text is not found exactly once, 
 """
 
 import argparse
+import ast
 import os
 import shutil
 import subprocess
@@ -95,7 +96,7 @@ MUTANTS = (
     Mutant("repeats: half of the lines are enough", REPEATS, "_NEARLY_ALL = 0.9", "_NEARLY_ALL = 0.5", REPEATED),
     Mutant("repeats: an edit counts", REPEATS, "kind == _CALL and purpose == _WRITE", "kind == _CALL", REPEATED),
     Mutant("repeats: a line counts once", REPEATS, "for line in compared]", "for line in set(compared)]", REPEATED),
-    Mutant("repeats: a search counts", REPEATS, "purpose[row] == _SEARCH", "False", REPEATED),
+    Mutant("repeats: a search counts", REPEATS, "timeline.purpose[row] == _SEARCH", "False", REPEATED),
     Mutant("calls: cat is a command", CALLS, '"cat", "nl", "head"', '"nl", "head"',
            ("shorten/test_call_subject.py",)),
     # plan: how far a sweep goes, and what it protects
@@ -377,16 +378,26 @@ MUTANTS = (
 
 
 def problems(mutants: Sequence[Mutant] = MUTANTS, root: Path = ROOT) -> Iterator[str]:
-    """What is wrong with the list: a text not found exactly once, tests that do not exist, a name used twice."""
+    """What is wrong with the list: a text not found exactly once, no Python after it, no such tests, a name twice."""
     names = [mutant.name for mutant in mutants]
     for mutant in mutants:
         file = root / PACKAGE / mutant.file
-        found = file.read_text(encoding="utf-8").count(mutant.old) if file.is_file() else 0
-        if found != 1:
-            yield f"{mutant.name}: {mutant.old!r} is {found} times in {PACKAGE / mutant.file}, not once"
+        source = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if (count := source.count(mutant.old)) != 1:
+            yield f"{mutant.name}: {mutant.old!r} is {count} times in {PACKAGE / mutant.file}, not once"
+        if file.suffix == ".py" and not _is_python(source.replace(mutant.old, mutant.new)):
+            yield f"{mutant.name}: what it makes of {PACKAGE / mutant.file} is no Python"
         if mutant.old == mutant.new or names.count(mutant.name) > 1:
             yield f"{mutant.name}: changes nothing, or has the name of another"
         yield from (f"{mutant.name}: no tests/{test}" for test in mutant.tests if not (root / "tests" / test).is_file())
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def main() -> int:
