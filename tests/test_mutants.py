@@ -26,3 +26,11 @@ def test_every_defect_can_still_be_made(mutants: ModuleType) -> None:
     """If this fails, a line was reworded: copy its new text into `old`, or choose another line for the same defect."""
     assert list(mutants.problems()) == []
     assert len(mutants.MUTANTS) >= 30
+
+
+@pytest.mark.slow
+def test_every_defect_is_python(mutants: ModuleType) -> None:
+    """One that cannot be read ends the whole run of `make mutants`."""
+    assert list(mutants.unreadable()) == []
+    garbled = mutants.MUTANTS[0]._replace(new="(")
+    assert [*mutants.unreadable([garbled])][0].startswith(f"{garbled.name}: what it makes of ")
