@@ -51,7 +51,7 @@ def least(session: Session, around: int) -> int:
     """The fewest tokens a payload can have: what is around, and at its lowest level every unit that must be in."""
     timeline, path = session.log.timeline, session.log.path
     profile = session.log.reader.profile
-    pinned = {row for row, what in timeline.marked(path).items() if what == "pin"}
+    pinned = {row for row, mark in timeline.marked(path).items() if mark.what == "pin"}
     users = [row for row in session.items._rows() if timeline.kind[row] == Kind.USER]
     sliding = session.settings.strategy != "focus"  # which shortens nothing of a unit that somebody pinned
     tokens = around

@@ -68,8 +68,8 @@ def check_head(world: World, sent: Sent) -> None:
 def check_pins(world: World, sent: Sent) -> None:
     """What a caller pinned is shown in full."""
     timeline, shown = world.session.log.timeline, levels(sent.payload.plan)
-    for row, what in timeline.marked(world.session.log.path).items():
-        if what != "pin" or timeline.kind[row] == Kind.WINDOW or timeline.state[row] & HEAD:
+    for row, mark in timeline.marked(world.session.log.path).items():
+        if mark.what != "pin" or timeline.kind[row] == Kind.WINDOW or timeline.state[row] & HEAD:
             continue
         assert shown.get(row) is Lod.FULL
         message = message_of(sent.payload, timeline.id(row))
