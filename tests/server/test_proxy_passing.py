@@ -13,7 +13,7 @@ from upstream_script import Failure, answer, call, fail, slow, think, zip_body
 
 from sightline.errors import BadInput, Unwritable
 from sightline.follow.model_request import FORMATS, parse
-from sightline.follow.turns import Turns
+from sightline.follow.turns import Prepared, Turns
 from sightline.plan.economies import ECONOMIES
 from sightline.server.config import Config
 from sightline.server.upstream import passed_back
@@ -94,6 +94,23 @@ def test_a_conversation_goes_on_with_the_economy_of_the_server(tmp_path: Path) -
         turns.close()
         with Session.inspect(asked.name, tmp_path, root=tmp_path / "logs") as session:
             assert session.settings.config == {"economy": economy}
+
+
+def test_a_branch_goes_on_with_the_economy_of_the_server(tmp_path: Path) -> None:
+    """Also one that leaves the conversation where it still had another economy."""
+
+    def prepared(turns: Turns, words: list[str]) -> Prepared:
+        messages = [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(words)]
+        body = {"model": MODELS["anthropic"], "max_tokens": 500, "messages": messages}
+        return turns.prepare(parse(FORMATS["/v1/messages"], json.dumps(body).encode(), {}))
+
+    said = [f"{at} " + "a word " * 8_000 for at in range(7)]
+    for economy in ("safe", "thrifty"):
+        turns = Turns(Config(folder=tmp_path, root=tmp_path / "logs", economy=economy))
+        asked = prepared(turns, said)
+        rewound = prepared(turns, [said[0], "another answer", *said[2:]]) if economy == "thrifty" else asked
+        turns.close()
+        assert [each.sent < 60_000 < each.offered for each in (asked, rewound)] == [economy == "thrifty"] * 2
 
 
 def test_an_economy_that_does_not_exist_is_refused(tmp_path: Path) -> None:

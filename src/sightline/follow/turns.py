@@ -260,6 +260,7 @@ class Turns:
         session, number = history.session, next(self._numbers)
         budget, is_composed = self._budget(request, session), session.receipt is not None
         is_composed = is_composed or (self._shows_windows(request) and not passed)
+        _configure(session, self._settings)
         self._set_head(session, request, ours=is_composed and not passed)
         if anew:
             hold_anew(session, anew, budget.window if budget is not None else 0, history.after)
@@ -545,15 +546,22 @@ def _estimate(body: bytes) -> float:
 
 def _open(follow: FollowSettings, name: str, provider: str) -> Session:
     where: dict[str, Any] = {"root": follow.root} if follow.stores is None else {"stores": follow.stores}
-    form = "brief" if follow.apps else Settings().windows  # our own tools tell the actions, once and cached
-    settings = Settings(profile=provider, config={"economy": follow.economy}, windows=form)
+    settings = Settings(profile=provider, config={"economy": follow.economy}, windows=_form_of_windows(follow))
     session = resume_or_begin(name, follow.folder, settings=settings, apps=load_apps(follow.apps), **where)
     session.windows.in_text = False  # a model acts on windows by their tools, and its text stays text
-    if session.settings.strategy == settings.strategy:  # it may have begun with another economy
-        session.configure(config=session.settings.config | settings.config)
-    if follow.apps:
-        session.configure(windows=form)
     return session
+
+
+def _configure(session: Session, follow: FollowSettings) -> None:
+    """Let a session compose as this server is set. The branch that it is on may have begun with other settings."""
+    changed: dict[str, Any] = {"windows": _form_of_windows(follow)} if follow.apps else {}
+    if session.settings.strategy == Settings().strategy:
+        changed["config"] = session.settings.config | {"economy": follow.economy}
+    session.configure(**changed)
+
+
+def _form_of_windows(follow: FollowSettings) -> str:
+    return "brief" if follow.apps else Settings().windows  # our own tools tell the actions, once and cached
 
 
 def _body(request: ModelRequest, payload: Payload, own: Sequence[ToolDefinition], cache_key: str) -> bytes:
