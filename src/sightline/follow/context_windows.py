@@ -18,6 +18,7 @@ from sightline.values.profiles import profile
 
 V = TypeVar("V")
 
+_KNOWN = ("server", "header", "name")  # sources that speak of this very model
 LEARNED_SECONDS = 3600.0  # that a refusal counts: longer than most sessions wait, shorter than a working day
 _MOST_RATIO = 2.0  # of a provider's tokens to ours: above it, it has counted something else
 _LEAST_COUNTED = 1000  # tokens of a call of which such a ratio says something
@@ -46,6 +47,7 @@ class ContextWindow(NamedTuple):
     model: str
     tokens: int  # 0: nobody knows
     source: str  # "user", "refusal", "server", "header", "name", "family", or empty
+    most: int = 0  # tokens that the model is known to have, where the user has set its window
 
     @property
     def is_own(self) -> bool:
@@ -88,6 +90,11 @@ class ContextWindows(Struct):
         if source == "server" and (asked := beta_window(model, request.sender.beta)) > tokens:
             source, tokens = "header", asked
         return ContextWindow(model, tokens, source)
+
+    def set_to(self, tokens: int, request: ModelRequest) -> ContextWindow:
+        """Return the context window that the user has set for a request's model."""
+        own = self.find(request)
+        return ContextWindow(request.model, tokens, "user", max(own.tokens, tokens) if own.source in _KNOWN else tokens)
 
     def refuse(self, request: ModelRequest, told: str, counted: int, sent: int = 0) -> None:
         """Learn from a refusal that names a token limit. What was answered fits, unless the server now counts less.

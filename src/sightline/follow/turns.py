@@ -439,7 +439,7 @@ class Turns:
     def _window(self, request: ModelRequest) -> ContextWindow:
         """Return the context window that holds for a request, and whose word it is."""
         if self._settings.window is not None:
-            return ContextWindow(request.model, self._settings.window, "user")
+            return self._windows.set_to(self._settings.window, request)
         return self._windows.find(request)
 
     def _room(self, budget: Budget, request: ModelRequest) -> float:

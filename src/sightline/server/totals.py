@@ -87,7 +87,8 @@ class Totals(Struct):
     def _forecast(self, prepared: Prepared, answer: float, prices: Profile) -> None:
         """Add what a call costs by the forecast, and what it would cost if everything were sent.
 
-        Calls that bring something back, ours and the agent's, would not be made then.
+        Calls that bring something back, ours and the agent's, would not be made then; nor would a window hold that the
+        user has set.
         """
         before = self._before.get(prepared.name, _Before())
         new = max(prepared.offered - before.offered, 0)
@@ -99,7 +100,7 @@ class Totals(Struct):
         self.cost += call_cost(prepared.sent, reused if is_cached else 0, prices) + answer
         if not is_extra:
             everything = prepared.offered - again
-            held = min(everything, prepared.window) if prepared.window else everything
+            held = min(everything, max(prepared.window, prepared.limit.most)) if prepared.window else everything
             self.full_cost += call_cost(held, max(held - new, 0) if is_cached else 0, prices) + answer
         self._before[prepared.name] = _Before(
             prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now, prices.cache_seconds
