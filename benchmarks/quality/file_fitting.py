@@ -144,7 +144,10 @@ def _figures(recorded: Sequence[Sweep], folds: Sequence[Weights]) -> Lines:
     cells = []
     for dataset in dict.fromkeys(sweep.dataset for sweep in recorded):
         some = [sweep for sweep in recorded if sweep.dataset == dataset]
-        ours, newest = covered((sweep, WEIGHTS) for sweep in some), covered((sweep, (-1, 0, 0, 0)) for sweep in some)
+        ours, newest = (
+            covered((sweep, WEIGHTS) for sweep in some),
+            covered((sweep, (-1, *[0] * (len(WEIGHTS) - 1))) for sweep in some),
+        )
         cross = covered((sweep, folds[sweep.fold]) for sweep in some)
         edits = sum(len(sweep.edits) for sweep in some)
         cells.append([dataset, str(edits), *(f"{100 * share:.1f}" for share in (newest, ours, cross))])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sightline.log.annotations import FileLines
 from sightline.log.columns import FAILED, Path
 from sightline.log.reader import EntryReader
+from sightline.recall.definitions import definitions_of
 from sightline.shorten import Purpose, arguments_of, words_in
 from sightline.shorten.json_text import wrapped_result
 from sightline.values.items import Call
@@ -63,6 +64,7 @@ class FileText:
         self._words: dict[
             tuple[int, int], set[str]
         ] = {}  # of lines that follow each other, by their first and last number
+        self._definitions: dict[int, str] | None = None
         self.rows: set[int] = set()  # results whose text of this file is among the lines, or was before it changed
 
     @property
@@ -76,6 +78,13 @@ class FileText:
         if (words := self._words.get(place)) is None:
             words = self._words[place] = words_in("\n".join(line.text for line in lines))
         return words
+
+    def definitions(self) -> dict[int, str]:
+        """Return the definition that each line is a part of, by its number. Ask only when the text is complete."""
+        if self._definitions is None:
+            names = definitions_of([(line.number, line.text) for line in self.lines])
+            self._definitions = {line.number: name for line, name in zip(self.lines, names, strict=True) if name}
+        return self._definitions
 
     def put(self, lines: Sequence[Line]) -> None:
         """Take over lines that follow each other, in place of those with the same numbers."""

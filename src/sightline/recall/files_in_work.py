@@ -20,8 +20,9 @@ from sightline.log.recall_frame import frame_files
 from sightline.plan.strategies.worth import FILE_TEXT
 from sightline.plan.view import Files, said_units
 from sightline.recall.file_text import FileText, Line, known_text
-from sightline.shorten import words_in
+from sightline.shorten import Purpose, words_in
 from sightline.values.items import Kind
+from sightline.values.pattern import pattern
 
 _MOST_FILES = 12
 _IN_WORK = 40  # units: a file is being worked on until so many have come since it was last used
@@ -33,6 +34,9 @@ _FRAME = 12  # characters: the line with the numbers of a block
 _RECENT_UNITS = 8  # the newest: they say what is being worked on
 _TASK_CHARS = 6000  # of each item
 _OFTEN, _MOST_WORDS = 2, 6.0  # a word counts so many times at most; all words of a block count so much at most
+_AROUND = 2  # lines: so near to a named line
+_PLACE = pattern(r"([\w.-]{1,80})(?:[\"']?, line |:|\(|#L)(\d{1,6})\b")  # as errors write it
+_SHOWN = FILE_TEXT | {Purpose.SEARCH}
 _RESULT, _RECALL = int(Kind.RESULT), int(Kind.RECALL)
 
 
@@ -43,12 +47,15 @@ class Features(NamedTuple):
     changed: float  # 1: some of its lines were changed
     question: float  # words that it shares with the user's last message; a word counts less, the more blocks have it
     recent: float  # the same of the newest units
+    named: float  # 1: the user's last message names the definition that it is a part of
+    place: float  # 1: that message or the newest units name one of its lines, as errors do
 
 
-WEIGHTS = Features(age=-0.6, changed=0.5, question=0.17, recent=0.26)
+WEIGHTS = Features(age=-0.6, changed=0.5, question=0.17, recent=0.26, named=1.2, place=0.5)
 """Fitted on 18 November 2026 to 311 sweeps of 29 recorded runs of Claude Code and Codex, in windows of 8,000 to 32,000
-tokens: `python -m benchmarks.quality.file_fitting`. Twelve more features, such as the place in the file or the distance
-from a change, made the choice worse on runs that were not fitted to."""
+tokens: `python -m benchmarks.quality.file_fitting`. Twelve more features, such as the distance from a change, made the
+choice worse on runs that were not fitted to. The last two came later. Who names a definition wants it whole, which
+recorded runs are too rare to say; there it is as good as before."""
 LENGTH = -0.5  # of the logarithm of a block's characters: two short ones are worth more than a long one
 
 
@@ -111,15 +118,22 @@ class FilesInWork(Files):
         units = said_units(timeline, path)
         question = [unit for unit in units if timeline.is_users_own(timeline.unit_row[unit])][-1:]
         about, recent = Counter(self._words(question)), Counter(self._words(units[-_RECENT_UNITS:]))
-        unwanted = self._unwanted()
+        told, unwanted = [*self._told({*question, *units[-_RECENT_UNITS:]})], self._unwanted()
         for text in self._gather():
             parts = _split([line for line in _unseen(text.lines, is_shown) if line.row not in unwanted])
             age = log1p(len(units) - bisect_left(units, timeline.unit[text.last_row]))
             words = [text.words_of(block) for block in parts]
             often = Counter(word for some in words for word in some)
+            definitions, places = text.definitions(), _places(text.path, told)
             for block, some in zip(parts, words, strict=True):
-                changed = float(any(line.is_changed for line in block))
-                features = Features(age, changed, count_shared(some, about, often), count_shared(some, recent, often))
+                features = Features(
+                    age=age,
+                    changed=float(any(line.is_changed for line in block)),
+                    question=count_shared(some, about, often),
+                    recent=count_shared(some, recent, often),
+                    named=float(any(definitions.get(line.number) in about for line in block)),
+                    place=float(any(block[0].number - _AROUND <= at <= block[-1].number + _AROUND for at in places)),
+                )
                 yield Block(text, block, sum(len(line.text) + 1 for line in block), features)
 
     def _fitting(self, chosen: list[Block], tokens: int) -> RecallNote | None:
@@ -177,6 +191,14 @@ class FilesInWork(Files):
         lowered = {row for row, mark in marked.items() if mark.by and mark.what in LOWERING}
         return lowered.union(timeline.partner[row] for row in lowered)
 
+    def _told(self, units: Iterable[int]) -> Iterator[str]:
+        """Yield the beginning and the end of what these units say, except results that show files or searches."""
+        timeline, reader = self._journal.timeline, self._journal.reader
+        for row in (row for unit in sorted(units) for row in timeline.rows_of(unit)):
+            if timeline.kind[row] != _RESULT or timeline.purpose[row] not in _SHOWN:
+                text = reader.text(row)
+                yield text if len(text) <= 2 * _TASK_CHARS else f"{text[:_TASK_CHARS]}\n{text[-_TASK_CHARS:]}"
+
     def _words(self, units: Iterable[int]) -> Iterator[str]:
         """Yield the words of these units, once for each of their items."""
         timeline, reader = self._journal.timeline, self._journal.reader
@@ -189,6 +211,12 @@ def count_shared(words: Iterable[str], wanted: Counter[str], often: Counter[str]
     """How much of what is wanted these words are. A word counts the more, the fewer blocks have it."""
     shares = (min(_OFTEN, wanted[word]) / often[word] for word in words if word in wanted)
     return min(_MOST_WORDS, fsum(shares))  # whatever the order of a set
+
+
+def _places(path: str, told: Iterable[str]) -> set[int]:
+    """Return the numbers of lines of a file that these texts name."""
+    name = path.rpartition("/")[2]
+    return {int(match[2]) for text in told if name in text for match in _PLACE.finditer(text) if match[1] == name}
 
 
 def _unseen(lines: Sequence[Line], is_shown: Callable[[int], bool]) -> Iterator[Line]:

@@ -83,6 +83,14 @@ def outline(view: View) -> tuple[dict[int, float], dict[int, str]]:
     return marks, _sections(view, marks)
 
 
+def defined_name(line: str) -> str:
+    """Return the name that a line of code, without the blanks before it, defines; empty if it defines none."""
+    if line[:2] not in _STARTS or _mark(line.partition(" ")[0], line) != DEFINES:
+        return ""
+    match = _NAME.search(line)
+    return (match[1] or match[2]) if match else ""
+
+
 def _sections(view: View, marks: dict[int, float]) -> dict[int, str]:
     """Return the definitions. A name that repeats, as methods do, gets the name of its type in front."""
     sections: dict[str, int] = {}

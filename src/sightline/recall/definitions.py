@@ -1,0 +1,27 @@
+"""Which definition each line of a file belongs to: as far as the indentation tells, which holds for any language."""
+
+from collections.abc import Sequence
+
+from sightline.shorten.source import defined_name
+
+_CLOSES, _GOES_ON = ("}", "end"), (")", "]", "{")  # how lines begin that are no deeper than a definition, but within it
+
+
+def definitions_of(lines: Sequence[tuple[int, str]]) -> list[str]:
+    """Return the name of the innermost definition around each of these numbered lines; empty if none is known."""
+    names, around = list[str](), list[tuple[int, str]]()
+    for at, (number, line) in enumerate(lines):
+        text = line.lstrip()
+        depth = len(line) - len(text)
+        if at and number != lines[at - 1][0] + 1:
+            around.clear()
+        if text and not (text.startswith(_GOES_ON) and around and depth == around[-1][0]):
+            closes = text.startswith(_CLOSES)
+            while around and (depth < around[-1][0] if closes else depth <= around[-1][0]):
+                around.pop()
+            if name := defined_name(text):
+                around.append((depth, name))
+        names.append(around[-1][1] if around else "")
+        if text.startswith(_CLOSES) and around and depth == around[-1][0]:
+            around.pop()
+    return names
