@@ -12,7 +12,7 @@ from sightline.plan.strategies.focus import Focus
 from sightline.plan.view import View
 from sightline.shorten import words_in
 from sightline.testing import calling
-from sightline.values.items import Kind
+from sightline.values.items import Call, Kind
 from sightline.values.phrases import say
 from sightline.values.tokens import Estimate
 from sightline.wire.payload import Payload
@@ -228,3 +228,16 @@ def test_the_same_view_gives_the_same_plan() -> None:
 )
 def test_the_words_of_a_task_are_whole_names_and_pairs_of_chinese_characters(text: str, words: set[str]) -> None:
     assert words_in(text) == words
+
+
+def test_of_a_file_that_does_not_fit_the_page_has_what_the_user_named() -> None:
+    """When it is read, not only after the next sweep."""
+    session = Session(MemoryStore("a"))
+    session.user("Mend the function settle_order in shop.py.")
+    parts = [f"def part_{at}():\n" + "\n".join(f"    value_{at}_{k} = {k}" for k in range(20)) for at in range(900)]
+    parts[620] = "def settle_order():\n" + "\n".join(f"    settled_{k} = {k}" for k in range(20))
+    session.assistant([Call("c1", "read_file", {"path": "shop.py"})])
+    session.tool_result("c1", "\n".join(parts))
+    said = str(session.compose(Budget(24_000)).openai()["messages"])
+    assert all(f"settled_{k} = {k}" in said for k in range(20))
+    assert "value_0_19 = 19" in said

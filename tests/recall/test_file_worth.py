@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from sightline import MemoryStore, Session
+from sightline.recall.definitions import definitions_of
 from sightline.recall.files_in_work import Block, FilesInWork, count_shared
 from sightline.values.items import Call
 
@@ -104,3 +105,38 @@ def test_a_file_whose_letters_take_more_tokens_is_shown_as_far_as_it_fits() -> N
     note = FilesInWork(session.log).choose(4_000, lambda _row: False)
     assert note is not None
     assert session.log.reader.counter.count("\n".join(lines[:40])) > 1_000
+
+
+def test_a_definition_that_the_user_names_comes_whole_before_all_else() -> None:
+    """Also those of its blocks that do not say its name, and whatever else is said of the file."""
+    body = "\n".join(f"    #\n    step_{at} = other_orders(step_{at})\n    #\n    #\n" for at in range(40))
+    text = "\n".join([function("other_orders"), f"def settle():\n{body}", function("later")])
+    session = opened("Mend settle.", shop=text)
+    call(session, "bash", "other_orders other_orders", command="true")
+    shown = best(session)
+    named = [block for block in shown if block.is_named]
+    assert len(named) > 5
+    assert shown[: len(named)] == named
+    assert {line.text for block in named for line in block.lines} >= {
+        line for line in body.split("\n") if "step" in line
+    }
+    assert not any("other_orders():" in line.text for block in named for line in block.lines)
+
+
+def test_lines_that_an_error_names_come_first() -> None:
+    text = "\n".join(function(name, 30) for name in ("alpha", "bravo", "delta"))
+    session = opened(shop=text, other=text)
+    told = 'File "/r/shop.py", line 40\nother.py: 3 errors, lime.py:20'
+    call(session, "bash", told, command="python run.py")
+    first = best(session)[0]
+    assert first.text.path == "shop.py"
+    assert first.lines[0].number <= 40 <= first.lines[-1].number
+    assert [block.features.place for block in best(session)].count(1.0) <= 2
+
+
+def test_a_line_belongs_to_the_definition_that_its_indentation_says() -> None:
+    python = ["x = 1", "class Shop:", "  def sell(", "    self,", "  ) -> int:", "", "    return 1", "  y = 2", "z = 3"]
+    go = ["func Open(a int)", "{", "\tif a {", "\t}", "}", "var b", "func (s *T) Close() {", "\ts.a()", "}", ""]
+    assert definitions_of([*enumerate(python, 1)]) == ["", "Shop", *["sell"] * 5, "Shop", ""]
+    assert definitions_of([*enumerate(go, 1)]) == [*["Open"] * 5, "", *["Close"] * 3, ""]
+    assert definitions_of([(1, "def sell():"), (2, "    a"), (9, "    b")]) == ["sell", "sell", ""]

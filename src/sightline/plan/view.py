@@ -128,7 +128,13 @@ class Files:
         """Those of these units that show files after an earlier sweep."""
         return []
 
-    def choose(self, tokens: int, is_shown: Callable[[int], bool]) -> RecallNote | None:  # noqa: ARG002
+    def choose(
+        self,
+        tokens: int,  # noqa: ARG002
+        is_shown: Callable[[int], bool],  # noqa: ARG002
+        *,
+        only_named: bool = False,  # noqa: ARG002
+    ) -> RecallNote | None:
         """The lines to show, in at most so many tokens, of those that no row shows in full."""
         return None
 

@@ -68,6 +68,11 @@ class Block(NamedTuple):
     features: Features
 
     @property
+    def is_named(self) -> bool:
+        """Whether the user or an error speaks of it, by name or number."""
+        return bool(self.features.named)
+
+    @property
     def worth(self) -> float:
         """The worth of showing it, compared with others."""
         fitted = sum(weight * feature for weight, feature in zip(WEIGHTS, self.features, strict=True))
@@ -98,15 +103,17 @@ class FilesInWork(Files):
         recalls = [(unit, row) for unit in units if timeline.kind[row := timeline.unit_row[unit]] == _RECALL]
         return [unit for unit, row in recalls if reader.recall_note(row).files]
 
-    def choose(self, tokens: int, is_shown: Callable[[int], bool]) -> RecallNote | None:
+    def choose(self, tokens: int, is_shown: Callable[[int], bool], *, only_named: bool = False) -> RecallNote | None:
         """Return the lines to show in at most so many tokens; None if there are none.
 
         is_shown: whether a row is shown in full, and with it the lines that it has.
+        only_named: none but those of which the user or an error speaks by name or number.
         """
         if tokens < _LEAST:
             return None
         chosen, left = list[Block](), tokens * _CHARS
-        for block in sorted(self.blocks(is_shown), key=attrgetter("worth"), reverse=True):
+        blocks = [block for block in self.blocks(is_shown) if not only_named or block.is_named]
+        for block in sorted(blocks, key=attrgetter("worth"), reverse=True):
             if block.chars + _FRAME <= left:
                 left -= block.chars + _FRAME
                 chosen.append(block)

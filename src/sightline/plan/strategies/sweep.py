@@ -45,6 +45,7 @@ _FULLEST = 0.85  # of the body's tokens: so much may be in use if a result was n
 _LEAST_SAVING = 200  # tokens: below, a sweep that is not needed is not worth it
 _FILES, _MOST_FILES = 0.25, 8_000  # of the body's tokens, and tokens: room for the files in work, as they are now; more
 # where a sweep hides more of the working set, such as several large files that were read at once
+_NAMED = 0.1  # of the body's tokens: room for the lines that somebody named of a file that does not fit
 _FOR_FILES = 0.8  # of that room is taken from all else
 _LEAST_MORE, _PAGE = 100, 16_000  # tokens: how much longer a new result is shown at least, and how long at most
 _PAGED_KINDS = (Kind.RESULT, Kind.USER)
@@ -99,6 +100,7 @@ class Sweep:
         self.index_limit = int(INDEX * view.body_limit)  # tokens that index lines may take
         self.turns: dict[int, int] = {}  # of a chat, an answer and its question: they are left out together
         self.summaries = [unit for compaction in view.compactions for unit in compaction.summaries]
+        self.named_room = 0  # tokens for named lines of a file that does not fit
         self.recent: set[int] = set()  # the newest units, which a plain window of this size would show too
         self.newest = self._newest_units()
         rows = [row for unit in self.newest for row in self.timeline.rows_of(unit)]
@@ -137,8 +139,9 @@ class Sweep:
         plan = self._plan(reason)
         if to_target:
             free = min(_LARGEST, view.budget.trigger) * limit - plan.body
-            room = max(self._most_files, self._tokens_hidden_of_files())
-            plan.files = view.files.choose(int(min(room, free)), self._is_whole)
+            room = min(free, max(self._most_files, self._tokens_hidden_of_files()))
+            only_named = room < self.named_room  # a page of a file takes the rest
+            plan.files = view.files.choose(max(int(room), self.named_room), self._is_whole, only_named=only_named)
         return plan
 
     def shorten_repeated(self, keep: int, reason: str) -> Plan | None:
@@ -183,6 +186,11 @@ class Sweep:
         rows = [row for unit in units for row in self.timeline.rows_of(unit) if self.why.get(row) == "swept"]
         rows = [row for row in rows if self.timeline.kind[row] in _PAGED_KINDS and self.lods[row] is not FULL]
         fullest = 1.0 if any(self.lods[row] is GIST for row in rows) else min(_FULLEST, self.view.budget.trigger)
+        named_room = int(_NAMED * self.view.body_limit)
+        if any(map(self.view.files.holds, rows)) and self.view.files.choose(
+            named_room, self._is_whole, only_named=True
+        ):
+            self.named_room, fullest = named_room, fullest - _NAMED
         free = int(fullest * self.view.body_limit) - kept_free - self.body
         for left, row in zip(range(len(rows), 0, -1), sorted(rows, key=self.timeline.full.__getitem__), strict=True):
             before = self.timeline.size(row, self.lods[row])
