@@ -58,6 +58,14 @@ def test_words_for_errors_that_every_line_has_do_not_hide_the_rare_one() -> None
     assert "db-2 is full" in summary("\n".join(lines))
 
 
+def test_errors_near_each_other_are_both_read() -> None:
+    """A window for one that would overlap that of the other is read together with it."""
+    lines = [f"line {at} of some length, with nothing to say" for at in range(3_000)]
+    lines[1_000] = "FATAL: disk db-2 is full"
+    lines[985] = "access to db-1 denied"
+    assert {lines[985], lines[1_000]} <= {*read_sample("\n".join(lines)).lines}
+
+
 def test_the_row_of_a_list_that_differs_is_shown_and_gaps_are_marked() -> None:
     """Of hundreds of alike objects, the one with another status; and where rows are left out, the summary says so."""
     items = [{"id": str(at), "status": "ok", "msg": ""} for at in range(400)]

@@ -204,6 +204,165 @@ def test_what_a_package_manager_reports_is_shown() -> None:
         assert "npm error code ENOTCACHED\nnpm error request to the registry failed\n" in (level or "")
 
 
+NAMES = [f"dist/assets/chunk-{n:03}-a{n * 7919 % 65536:04x}.js   {n}.4 kB" for n in range(160)]
+BUILDS = {
+    "vite": (
+        ["✓ 1842 modules transformed.", "x Build failed in 6.12s", "error during build:"]
+        + ['src/cart.ts (14:9): "vat" is not exported by "src/tax.ts".', "file: /home/ada/shop/src/cart.ts:14:9", ""]
+        + ["13: import { api } from './api'", "14: import { vat } from './tax'", "             ^", ""]
+        + [f"    at call{n} (file:///shop/node_modules/rollup/parseAst.js:{n}:41)" for n in range(9)]
+        + ["npm error code 1"],
+        [
+            '"vat" is not exported',
+            "cart.ts:14:9",
+            "14: import { vat } from './tax'",
+            "x Build failed",
+            "npm error code 1",
+        ],
+    ),
+    "docker": (
+        [
+            '#20 ERROR: process "/bin/sh -c npm ci" did not complete successfully: exit code: 1',
+            *("------", "Dockerfile:14", "--------------------", "  12 |     COPY package*.json ./", "  13 |"),
+            *("  14 | >>> RUN npm ci", "  15 |     COPY . .", "--------------------"),
+            'ERROR: failed to solve: process "/bin/sh -c npm ci" did not complete successfully: exit code: 1',
+        ],
+        ["Dockerfile:14", ">>> RUN npm ci", "ERROR: failed to solve"],
+    ),
+    "terraform": (
+        ["Planning failed.", "", "│ Error: Unsupported attribute", "│ "]
+        + [
+            '│   on modules/net/main.tf line 41, in resource "aws_route" "nat":',
+            "│   41:   gateway = aws_nat.main.id",
+            "│ ",
+        ]
+        + ["│ This object has no attribute of this name.", "╵"]
+        + [f"Releasing lock of state {n}" for n in range(12)],
+        [
+            "Error: Unsupported attribute",
+            "main.tf line 41",
+            "41:   gateway = aws_nat.main.id",
+            "has no attribute of this",
+        ],
+    ),
+    "node": (
+        ["/srv/build.js:1", "require('./webpack.missing')", "^", "", "Error: Cannot find module './webpack.missing'"]
+        + [f"    at load{n} (node:internal/modules/cjs/loader:{n}:15)" for n in range(6)]
+        + ["    at run (/srv/build.js:1:139) {", "  code: 'MODULE_NOT_FOUND'", "}", "", "Node.js v20.20.2"],
+        ["Cannot find module", "MODULE_NOT_FOUND", "/srv/build.js:1:139"],
+    ),
+    "gradle": (
+        ["e: file:///shop/src/Cart.kt:41:17 Unresolved reference: vatRate"]
+        + NAMES[:60]
+        + [
+            "FAILURE: Build failed with an exception.",
+            "",
+            "* What went wrong:",
+            "Execution failed for task ':app:compile'.",
+        ]
+        + [f"> Get help number {n}" for n in range(9)]
+        + ["BUILD FAILED in 38s"],
+        ["Cart.kt:41:17 Unresolved reference", "Execution failed for task ':app:compile'", "BUILD FAILED in 38s"],
+    ),
+    "unknown": (
+        ["all links checked", "release 4.1.2 is not possible: 3 pages lack a title", "left as it was"],
+        ["lack a title"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "wanted"), BUILDS.values(), ids=BUILDS.keys())
+def test_what_stops_a_build_is_shown_before_names_of_what_it_made(said: list[str], wanted: list[str]) -> None:
+    """Errors, their place and source, and the last lines come before names in gaps, whatever prints them."""
+    shown = summary("\n".join([*NAMES, *said]), "npm run build")
+    assert COUNT(shown) <= 800
+    for line in wanted:
+        assert line in shown
+
+
+def test_what_a_program_prints_is_not_read_as_its_code() -> None:
+    """The name of a script in a command says nothing of its output: errors and the last lines are shown."""
+    failed = ["ERROR: link check failed: /tax.html in cart.html:41", *NAMES[80:]]
+    last = [f"note {n} of the end" for n in range(9)]
+    shown = summary("\n".join([*NAMES[:80], *failed, *last]), "python scripts/release.py --all")
+    for line in (failed[0], *last):
+        assert line in shown
+
+
+def test_alike_errors_are_shown_once_before_they_repeat() -> None:
+    """Errors that differ only in names, numbers and places are of one kind; a gist has one of each."""
+    alike = "".join(f'a.py:{n}: error: Value "v{n}" of no type\n[t]\n    return v{n}\n        ^\n' for n in range(60))
+    others = ["Item has no attribute place", "Too many arguments", "Name vat is not defined"]
+    text = alike + "".join(f"a.py:{n}: error: {said}\n    x = {n}\n" for n, said in enumerate(others, 90))
+    for level in levels(text + "Found 63 errors in 1 file\n", "mypy --pretty a.py"):
+        for said in (*others, "Found 63 errors"):
+            assert said in (level or "")
+
+
+def test_an_error_in_an_output_of_paths_is_shown_with_the_end() -> None:
+    """What is no path of a listing may be why it ended."""
+    text = "\n".join(f"upgrade.go:{n}: [debug] preparing part-{n}" for n in range(200))
+    text += "\nError: UPGRADE FAILED: limit is too low\n" + "".join(f"action.go:{n}: part-{n}\n" for n in range(40))
+    shown = summary(text, "helm upgrade")
+    assert "Error: UPGRADE FAILED: limit is too low" in shown
+    assert " 39: part-39" in shown
+
+
+TAP = "".join(f"# Subtest: fine {n}\nok {n} - fine {n}\n  ---\n  duration_ms: {n}\n  ...\n" for n in range(60)) + (
+    "# Subtest: connects\nnot ok 61 - connects\n  ---\n  location: '/srv/a.test.js:95:1'\n  error: |-\n"
+    "    connect ECONNREFUSED\n    \n    after 3 tries\n  code: 'ECONNREFUSED'\n  stack: |-\n"
+    "    TestContext.<anonymous> (/srv/a.test.js:95:39)\n"
+    + "".join(f"    Test.run{n} (node:internal/test:{n}:25)\n" for n in range(9))
+    + "  ...\n1..61\n# tests 61\n# pass 60\n# fail 1\n"
+)
+RSPEC = (
+    "".join(f"  Invoice\n    fine case {n} (OK)\n" for n in range(90))
+    + "\nFailures:\n\n  1) Ledger refuses an overdraft\n     Failure/Error: ledger.post(-250)\n\n"
+    "     Ledger::Overdraft:\n       overdraft of 150\n     # ./app/ledger.rb:18:in `post'\n\n"
+    "  2) Cart adds\n     Failure/Error: total == 4\n\n"
+    "       expected: 1799\n            got: 1599\n\n     # ./spec/cart_spec.rb:43:in `block'\n\n"
+    "Finished in 2.11 seconds\n92 examples, 2 failures\n"
+)
+GTEST = (
+    "".join(f"[ RUN      ] Cart.Fine{n}\n[       OK ] Cart.Fine{n} (0 ms)\n" for n in range(70))
+    + "[ RUN      ] Cart.Adds\ntests/cart.cc:43: Failure\nExpected equality of these values:\n  cart.total()\n"
+    "    Which is: 1599\n[  FAILED  ] Cart.Adds (2 ms)\n[  PASSED  ] 70 tests.\n[  FAILED  ] 1 test, listed below:\n"
+)
+MORE_RUNS = {
+    "tap": (TAP, ["error: |-", "connect ECONNREFUSED", "after 3 tries", "/srv/a.test.js:95:39", "# fail 1"]),
+    "rspec": (RSPEC, ["overdraft of 150", "ledger.rb:18", "expected: 1799", "got: 1599", "92 examples, 2 failures"]),
+    "gtest": (GTEST, ["cart.cc:43: Failure", "cart.total()", "Which is: 1599", "1 test, listed"]),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), MORE_RUNS.values(), ids=MORE_RUNS.keys())
+def test_runs_of_other_test_programs(text: str, wanted: list[str]) -> None:
+    """Both levels say what failed, where and the totals; a summary has nothing that passed after its beginning."""
+    both = levels(text, "run the tests")
+    for level in both:
+        for line in wanted:
+            assert line in (level or "")
+    assert "fine" not in (both.summary or "").partition("[#5 ")[2].lower()
+    assert (both.summary or "").count("  Invoice") < 5
+
+
+def test_frames_in_libraries_come_after_those_of_the_project() -> None:
+    """Of a traceback that ends in a library, the exception and the project's own frame are shown first."""
+    library = "".join(
+        f'  File "/v/site-packages/run_{n}.py", line {n}, in call\n    call(step_{n})\n    ^^^^\n' for n in range(30)
+    )
+    text = "=== FAILURES ===\n" + "".join(
+        f'____ test_{n} ____\nTraceback (most recent call last):\n  File "/srv/test_a.py", line {n}, in test_{n}\n'
+        f"    load({n})\n{library}FileNotFoundError: no file {n}\n"
+        for n in range(10, 16)
+    )
+    gist = levels(text + "=== 6 failed in 0.31s ===\n", "pytest --tb=native").gist or ""
+    for n in range(10, 16):
+        assert f"FileNotFoundError: no file {n}" in gist
+        assert f'File "/srv/test_a.py", line {n}, in test_{n}\nload({n})' in gist
+    assert 'File "/v' not in gist
+
+
 def test_a_short_result_has_a_gist_and_no_summary() -> None:
     """The label and the beginning would take half of a summary."""
     text = "\n".join(f"value_{n} = compute({n})" for n in range(20))

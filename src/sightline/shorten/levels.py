@@ -32,7 +32,7 @@ from sightline.values.escape import plain_name
 from sightline.values.foreign_code import warn_once
 from sightline.values.items import Call, File, Image, Item, Kind, Part, Result, plain_text
 
-FORMAT = 13  # rises when the same input would give other bytes
+FORMAT = 14  # rises when the same input would give other bytes
 
 SUMMARY_TOKENS = 800
 

@@ -2,6 +2,7 @@
 
 import re
 
+from sightline.shorten.failures import last_lines, reported_errors
 from sightline.shorten.fill import Piece, Pieces, rank, rank_by_label, texts_by_label
 from sightline.shorten.lines import Levels, View, gist_level, quotable_pieces, summary_level, value_pieces
 from sightline.shorten.rarity import line_traits, odd_rows
@@ -34,6 +35,9 @@ def listing_levels(view: View) -> Levels:
     hits = {i: rest for i, (_, rest) in entries.items() if rest}
     errors = _first_of_kinds({i: rest for i, rest in hits.items() if _ERROR.match(rest)})
     last = next((i for i in range(len(view.sample.lines) - 1, -1, -1) if view.sample.lines[i]), 0)
+    reported = [i for i in sorted(reported_errors(view)) if _is_report(view.sample.lines[i], entries.get(i))]
+    if not errors.keys() >= {*reported}:  # more than a type checker's list
+        errors = dict.fromkeys(last_lines(view.sample.lines), False) | dict.fromkeys(reported, True) | errors
     if errors and last not in entries:
         errors[last] = True  # the total of a type checker
     if errors or len(hits) * 2 > len(entries):
@@ -50,6 +54,11 @@ def _parse_entry(text: str) -> tuple[str, str] | None:
         row = _LONG.match(text)
         return (row.group(1), "") if row else None
     return (text, "") if len(text) <= 300 and ("/" in text or "." in text) and _PATH.match(text) else None
+
+
+def _is_report(line: str, entry: tuple[str, str] | None) -> bool:
+    """Whether a line with the form of an error is one, and not a hit, or one of a group of hits, in such a line."""
+    return bool(_ERROR.search(entry[1])) if entry else line[:1].isalpha()
 
 
 def _first_of_kinds(errors: dict[int, str]) -> dict[int, bool]:

@@ -1,17 +1,16 @@
 """Output over time: logs and tracebacks."""
 
-import re
 from collections import Counter
 
 from msgspec import structs
 
+from sightline.shorten.failures import failure_order, last_lines, raised_lines
 from sightline.shorten.identifiers import NO_DIGITS
 from sightline.shorten.lines import REPEATED, Levels, Order, View, line_levels
 from sightline.shorten.sample import find_lines
 from sightline.shorten.signals import ERROR
 from sightline.values.pattern import pattern
 
-LAST = 10  # lines at the end of a log, which say what it came to
 DETECT = 30  # lines looked at to recognise a log
 LOGLIKE = 0.4  # share of lines with a time or a level, from which a text is a log
 
@@ -30,11 +29,6 @@ _FRAME = pattern(
     r"\n[ \t]*(?:File \"([^\"\n]{1,400})\", line (\d+)|at \S.{0,300}[:(]\S{0,200}:\d+|\S{1,300}:\d+(?::\d+)?:? in |"
     r"#\d+ +0x|goroutine \d+)"
 )
-_RAISED = pattern(
-    r"\n(?:E +)?(?:[A-Za-z][\w.]{0,120}(?:Error|Exception|Warning|Interrupt|Exit|Failure)(?::|$)|panic:|Caused by:|"
-    r"thread '.{0,80}' panicked)",
-    re.MULTILINE,
-)
 _TRACEBACK = ("\nTraceback (most recent call last)", "\n    at ", "\n\tat ", "' panicked at ", "\ngoroutine ")
 
 
@@ -52,11 +46,11 @@ def traceback_levels(view: View) -> Levels:
         if match.group(1):
             frames[i] = f"{match.group(1)}:{match.group(2)}"
     quoted = dict(marks)
-    for i, _ in find_lines(_RAISED, view.sample):
+    for i in raised_lines(view):
         marks[i] = quoted[i] = 6.0
         for near in range(max(0, i - 2), i):  # the failing statement and its frame
             marks[near] = max(marks.get(near, 0.0), 5.0)
-    return line_levels(view, marks, quoted, frames)
+    return line_levels(view, marks, quoted, frames, order=failure_order(view))
 
 
 def is_log(view: View) -> bool:
@@ -113,7 +107,6 @@ def _log_order(view: View, marks: dict[int, float], kinds: list[int]) -> Order:
     errors = [
         i for i in kinds if marks.get(i, 0.0) >= ERROR or (words and any(map(lines[i].lower().__contains__, words)))
     ]
-    raised = [i for i, _ in find_lines(_RAISED, view.sample)]
+    raised = raised_lines(view)
     frames = [near for i in raised for near in (i - 1, i - 2) if near >= 0]
-    last = range(max(0, len(lines) - LAST), len(lines))
-    return Order([*errors, *raised], [*frames, *last, *kinds, *range(len(lines) - 1, -1, -1)])
+    return Order([*errors, *raised], [*frames, *last_lines(lines), *kinds, *range(len(lines) - 1, -1, -1)])

@@ -2,6 +2,7 @@
 
 import re
 
+from sightline.shorten.failures import failure_order
 from sightline.shorten.lines import Levels, View, line_levels
 from sightline.shorten.rarity import rarities
 from sightline.shorten.sample import find_lines
@@ -32,7 +33,7 @@ def prose_levels(view: View) -> Levels:
         sections[i] = view.sample.lines[i].strip("#<>:=* ")[:WIDEST].rstrip()
     few = rarities(["rule" if i in rules else "" for i in range(len(view.code))]) if rules else {}
     keys = {} if sections else _key_sections(view)
-    return line_levels(view, marks, {**marks, **few}, sections or keys, add_names=bool(keys))
+    return line_levels(view, marks, {**marks, **few}, sections or keys, order=failure_order(view), add_names=bool(keys))
 
 
 def _key_sections(view: View) -> dict[int, str]:

@@ -18,6 +18,7 @@ from sightline.values.pattern import pattern
 
 READ_LIMIT = 44 * 1024  # characters read at most: more would take longer than a sweep may
 HEAD, TAIL, WINDOW = 24 * 1024, 8 * 1024, 1024
+BEFORE = WINDOW // 4  # characters of a window before the word that it is for
 WINDOWS = (READ_LIMIT - HEAD - TAIL) // WINDOW
 SEARCHED = 2 << 20  # characters after the head, and before the tail, in which words for errors are looked for
 EXACT_COUNT = 128 * 1024  # characters up to which tokens are counted, not estimated
@@ -136,13 +137,19 @@ def _windows_to_read(text: str) -> list[tuple[int, int]]:
         return [(0, len(text))]
     head, tail = text.find("\n", HEAD, HEAD + SEGMENT), text.rfind("\n", 0, len(text) - TAIL)
     head, tail = head if head > 0 else HEAD, tail if tail > len(text) - TAIL - SEGMENT else len(text) - TAIL
-    around = [place - WINDOW // 4 for place in _troubled_places(text, head, tail)]
     starts: list[int] = []
-    for place in (*around, *_even_starts(len(text))):
-        start = min(max(place, head), tail - WINDOW)
-        if len(starts) < WINDOWS and all(abs(start - other) >= WINDOW for other in starts):
+    for place in (*_troubled_places(text, head, tail), *(start + BEFORE for start in _even_starts(len(text)))):
+        start = min(max(place - BEFORE, head), tail - WINDOW)
+        is_read = start in starts or any(other <= place < other + WINDOW - BEFORE for other in starts)
+        if len(starts) < WINDOWS and not is_read:
             starts.append(start)
-    return [(0, head), *((start, start + WINDOW) for start in sorted(starts)), (tail, len(text))]
+    parts = [(0, head)]
+    for start, end in [*((start, start + WINDOW) for start in sorted(starts)), (tail, len(text))]:
+        if start > parts[-1][1]:
+            parts.append((start, end))
+        else:  # one part with the one before, so that the line between them is read too
+            parts[-1] = parts[-1][0], end
+    return parts
 
 
 def _troubled_places(text: str, start: int, end: int) -> list[int]:

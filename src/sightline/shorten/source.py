@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from sightline.shorten.lines import Levels, View, line_levels
+from sightline.shorten.failures import failure_order, is_document
+from sightline.shorten.lines import IN_ORDER_OF_WORTH, Levels, View, line_levels
 from sightline.values.pattern import pattern
 
 _EXTENSIONS = (
@@ -71,10 +72,14 @@ def has_code(lines: Sequence[str]) -> bool:
 
 
 def source_levels(view: View) -> Levels:
-    """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition."""
+    """Prefer definitions, with line numbers if the text is a whole file. Values are listed under their definition.
+
+    A call that names code may have run it: where nothing is defined, errors and the last lines come first.
+    """
     marks, sections = outline(view)
     whole_file = not view.has_numbers and bool(view.subject) and not _BLANK.search(view.subject)
-    return line_levels(view, marks, marks, sections, add_numbers=whole_file)
+    order = IN_ORDER_OF_WORTH if is_document(view) or has_code(view.code) else failure_order(view)
+    return line_levels(view, marks, marks, sections, order=order, add_numbers=whole_file)
 
 
 def outline(view: View) -> tuple[dict[int, float], dict[int, str]]:
