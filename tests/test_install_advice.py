@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 NAME = "sightline-context"
 PLACES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "hatch_build.py",
           ".github", "benchmarks", "deploy", "docs", "examples", "inspector/src", "src", "tools")  # fmt: skip
-SUFFIXES = {".md", ".py", ".toml", ".txt", ".yaml", ".yml", ".ts", ".tsx", ".sh", ".service", ""}
+SUFFIXES = {".md", ".py", ".toml", ".txt", ".json", ".yaml", ".yml", ".ts", ".tsx", ".sh", ".service", ""}
 INSTALL = re.compile(
     r"\b(?:(?:pip[3x]?|uv(?: pip| tool)?|poetry|pdm|conda) +(?:install|add|run|download)|uvx)\b(?P<what>[^`\n]*)"
 )

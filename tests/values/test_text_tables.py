@@ -10,6 +10,9 @@ from string import Formatter
 
 import pytest
 
+from sightline.plan.economies import ECONOMIES
+from sightline.plan.strategies.sweep import PAGED
+from sightline.values.items import Kind, Lod
 from sightline.values.phrases import LOCALES, TEXTS, texts
 
 ROOT = Path(__file__).parent.parent.parent
@@ -62,6 +65,21 @@ def test_every_key_of_the_pages_is_used() -> None:
     for key in json.loads((PAGES / "texts.json").read_text(encoding="utf-8")):
         is_made = key.startswith(beginnings) or key.endswith(endings)
         assert is_made or f'"{key}"' in source, key
+
+
+def test_the_pages_name_what_a_session_can_hold() -> None:
+    """A name that is missing would be shown as it stands in the log, in every language."""
+    table = json.loads((PAGES / "texts.json").read_text(encoding="utf-8"))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    reasons = {*re.findall(r'"((?:sweep|command|cleared): [a-z ]+)"', source)}
+    assert len(reasons) > 12
+    named = {
+        "reason": reasons | {PAGED, "swept", "superseded"},
+        "kind": {kind.name.lower() for kind in Kind},
+        "level": {level.name.lower() for level in Lod},
+        "economy": {*ECONOMIES},
+    }
+    assert [f"{what} {name}" for what, names in named.items() for name in names if f"{what} {name}" not in table] == []
 
 
 class _Source:
