@@ -8,7 +8,7 @@ import pytest
 from log_samples import CLAUDE, CODEX, as_file
 from test_cleared_results import page_tokens, reading
 
-from sightline import Budget, Session, samples
+from sightline import Budget, Session, Settings, samples
 from sightline.adapters.mcp_memory import SessionMemory
 from sightline.agent import Agent, PayloadComposed
 from sightline.cli.chat.status import meter
@@ -18,6 +18,7 @@ from sightline.log.stores.session_folder import Folder
 from sightline.providers.prices import Price
 from sightline.testing import ScriptedModel, calling, reply_of
 from sightline.values.items import Kind
+from sightline.values.tokens import counter
 from sightline.view.call_details import call_details
 from sightline.view.call_rows import HIDDEN, call_page, call_rows
 from sightline.view.catalog.log_count import Counted, LogCount
@@ -29,7 +30,7 @@ from sightline.view.replay.formats import recorded
 from sightline.view.replay.replay import replay
 from sightline.view.report.phrases import say
 from sightline.view.report.session_report import report_of
-from sightline.view.report.talk import conversation_of
+from sightline.view.report.talk import Talk, conversation_of
 from sightline.view.report.values import SessionReport
 from sightline.view.token_tree import token_tree
 
@@ -168,6 +169,51 @@ def test_all_views_of_an_imported_log_agree(lines: list[object], tmp_path: Path)
     done = import_into(stores, conversation, tmp_path)
     with Session.resume(done.session, tmp_path, stores=stores) as session:
         views_agree(session)
+
+
+@pytest.mark.parametrize("model", ["gpt-4", "llama-3", "deepseek-v3", "claude-sonnet-5"])
+def test_all_views_count_with_the_encoding_of_the_session_whichever_model_answered(model: str, tmp_path: Path) -> None:
+    """A count that followed the model's name would differ in the report, and change with the model."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), settings=Settings(encoding="glm4")) as session:
+        for turn in range(2):
+            session.user(f"{turn} {'Das ist ein längerer Text über 数据库 und Ports. ' * 3}")
+            session.compose(SMALL)
+            session.reply(reply_of("Die Ports der 数据库 sind frei. " * 3) | {"model": model})
+        views_agree(session)
+        framing = session.log.reader.profile.message_tokens
+        texts = (session.items.text(item.id) for item in session.items.table())
+        assert listed(session).tokens == sum(counter("glm4").count(text) + framing for text in texts)
+
+
+def test_all_views_of_a_session_whose_compaction_was_undone_agree(tmp_path: Path) -> None:
+    """What was undone was made, and its summary was sent until then; a later compaction is one more."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        for turn in range(4):
+            session.user(f"Question {turn}: never touch port {8000 + turn}. " + "The log says more. " * 60)
+            session.compose(SMALL)
+            session.reply(reply_of("Understood. " * 60))
+        session.summaries.compact(SMALL)
+        session.user("And now?")
+        session.compose(SMALL)
+        session.reply(reply_of("Now."))
+        session.summaries.undo()
+        session.user("And again?")
+        session.compose(SMALL)
+        session.reply(reply_of("Again."))
+        _tokens_agree(session)
+        _compactions_agree(session)
+        talk = Talk(conversation_of(session.log.store))
+        assert [*talk.summaries_sent.values()] == [1]  # of the two calls since
+        assert [talk.sent_with(index) for index in (0, 9)] == [5, 1]  # the first message: not with that call
+        [row] = [row for row in call_rows(session, 0, 100)[0] if row.number == 6]
+        assert "summary" not in row.tokens
+        session.summaries.compact(SMALL)
+        session.user("And at last?")
+        session.compose(SMALL)
+        session.reply(reply_of("The end."))
+        _tokens_agree(session)
+        _compactions_agree(session)
+        assert listed(session).compactions == 2
 
 
 def test_all_views_of_a_session_that_was_compacted_agree(tmp_path: Path) -> None:

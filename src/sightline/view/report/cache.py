@@ -67,7 +67,7 @@ def _seconds_between(talk: Talk, one: int, other: int) -> int:
 
 
 def _cause(talk: Talk, before: int, index: int, *, has_expired: bool, is_other_model: bool) -> str:
-    if any(before < cut.at <= index for cut in talk.cuts):
+    if any(before < at <= index for cut in talk.cuts for at in (cut.at, cut.until)):
         return "compaction"
     if index in talk.swept:
         return "sweep"

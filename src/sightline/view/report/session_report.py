@@ -14,7 +14,7 @@ from sightline.providers.windows import usual_window, window_of
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
-from sightline.values.tokens import counter, encoding_for
+from sightline.values.tokens import counter
 from sightline.view.costs import PriceOf
 from sightline.view.report.advice import advice_on
 from sightline.view.report.cache import breaks_of, has_cache_figures, spent_on
@@ -43,7 +43,7 @@ def report_of(
     settings of Sightline it is replayed; none: without a forecast. tick: called while the work goes on.
 
     Raises:
-        BadInput: nobody says anything in it, or a message cannot be read.
+        BadInput: nobody says anything in it, or a message or the encoding of its session cannot be read.
     """
     talk = Talk(conversation)
     if not talk.messages:
@@ -55,7 +55,7 @@ def report_of(
 def _report(
     talk: Talk, profile: Profile, window: int, price_of: PriceOf, economies: tuple[str, ...], tick: Callable[[], None]
 ) -> SessionReport:
-    count = counter(encoding_for(talk.recording.model))
+    count = counter(talk.encoding)
     pieces = [*pieces_of(talk, count, profile)]
     tick()
     sizes = Sizes(talk, pieces)
