@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from sightline.providers.prices import Price
 from sightline.testing import ScriptedModel, calling, reply_of
 from sightline.values.items import Kind
 from sightline.values.tokens import counter
+from sightline.view.call_contents import CallContents
 from sightline.view.call_details import call_details
 from sightline.view.call_rows import HIDDEN, call_page, call_rows
 from sightline.view.catalog.log_count import Counted, LogCount
@@ -27,7 +29,7 @@ from sightline.view.context_facts import context_facts
 from sightline.view.costs import cost_of
 from sightline.view.inspection import compactions
 from sightline.view.replay.formats import recorded
-from sightline.view.replay.replay import replay
+from sightline.view.replay.replay import Step, replay
 from sightline.view.report.phrases import say
 from sightline.view.report.session_report import report_of
 from sightline.view.report.talk import Talk, conversation_of
@@ -154,9 +156,52 @@ def test_all_views_of_a_sample_agree(name: str, tmp_path: Path) -> None:
     sample = samples.load(name)
     recording = recorded({"system": sample.system, "tools": sample.tools, "messages": sample.messages})
     with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
-        for _ in replay(session, recording, SMALL):
-            pass
+        steps = [*replay(session, recording, SMALL)]
         views_agree(session)
+        _cache_agrees(session, steps)
+
+
+def _cache_agrees(session: Session, steps: list[Step]) -> None:
+    """What the provider should have had of each prompt is the same in a replay, the timeline and the list's savings."""
+    rows, minimum = call_rows(session, 0, 1000)[0], session.log.reader.profile.cache_minimum
+    assert [row.cached for row in rows] == [step.reused if step.reused >= minimum else 0 for step in steps]
+    assert [row.relative_cost for row in rows] == [pytest.approx(step.cost, abs=0.1) for step in steps]
+    answered = sum(row.relative_cost for row in rows if row.reply is not None)
+    assert sum(saved.cost for saved in listed(session).saved.values()) == pytest.approx(answered, abs=0.1 * len(rows))
+
+
+def test_the_forecast_of_the_cache_agrees_after_a_sweep_and_with_windows(tmp_path: Path) -> None:
+    """A sweep keeps the beginning of a prompt: its index line stands in the middle. A window is never kept."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), apps=["todo"]) as session:
+        session.system("You are careful. " * 500)
+        session.windows.open("todo")
+        for turn in range(8):
+            session.user(f"Question {turn}: " + "what does the log say? " * 80)
+            session.compose(Budget(5_500, 1_000))
+            session.reply("It says nothing. " * 80)
+        rows, pages = call_rows(session, 0, 100)[0], [CallContents(session, number) for number in range(1, 9)]
+        changes = [page.change_since(before, "openai") for before, page in pairwise(pages)]
+        assert sum(change is not None and change.block > 1 for change in changes) > 1
+        for (before, row), change in zip(pairwise(rows), changes, strict=True):
+            assert row.cached == (
+                change.kept_tokens if change else before.total - sum(before.tokens["window"].values())
+            )
+        saved = sum(each.cost for each in listed(session).saved.values())
+        assert saved == pytest.approx(sum(row.relative_cost for row in rows), abs=0.1 * len(rows))
+
+
+def test_a_compaction_leaves_the_head_of_calls_that_were_not_composed_in_the_cache(tmp_path: Path) -> None:
+    """The others find all of the call before there."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        session.system("You are careful. " * 500)
+        for turn in range(5):
+            if turn == 4:
+                session.summaries.compact(SMALL)
+            session.user(f"Question {turn}: " + "what does the log say? " * 80)
+            session.reply("It says nothing. " * 80)
+        rows = call_rows(session, 0, 100)[0]
+        head = sum(rows[-1].tokens[kind]["full"] for kind in ("system", "request"))
+        assert [row.cached for row in rows] == [0, *(row.total for row in rows[:3]), head]
 
 
 @pytest.mark.parametrize("lines", [CLAUDE, CODEX], ids=["Claude Code", "Codex"])
