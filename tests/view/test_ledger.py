@@ -307,6 +307,33 @@ def test_the_chats_meter_agrees_with_the_calls_that_it_makes(tmp_path: Path) -> 
         views_agree(session)
 
 
+def test_system_messages_after_the_first_call_have_one_kind_in_all_views(tmp_path: Path) -> None:
+    """One that a program noted is a note, as among the user's; one that joins the system prompt is of the system."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        session.extend([{"role": "system", "content": "You help."}, {"role": "user", "content": "Which port?"}])
+        session.compose(SMALL)
+        session.reply(reply_of("Port 8001."))
+        session.note("The harness has changed a file.", system=True)
+        session.system("You may also write.")
+        later = [{"role": "system", "content": "The tests were run."}, {"role": "user", "content": "And now?"}]
+        session.extend(later, in_place=True)
+        session.compose(SMALL)
+        session.reply(reply_of("Now too."))
+        views_agree(session)
+        assert {"note", "system"} <= by_kind(session).keys()
+
+
+def test_an_answer_without_input_tokens_counts_in_all_views(tmp_path: Path) -> None:
+    """A provider may report only what the model wrote."""
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs")) as session:
+        for tokens in (0, 50):
+            session.user("Which port?")
+            session.compose(SMALL)
+            session.reply(reply_of("8001.") | {"usage": {"prompt_tokens": tokens, "completion_tokens": 7}})
+        views_agree(session)
+        assert reported(session).spent.output == 14
+
+
 def test_context_names_the_same_kinds_as_the_call_that_follows(tmp_path: Path) -> None:
     """What a program wrote is a note in `context` too, and thinking is apart from the answer."""
     thinking = {"type": "thinking", "thinking": "The test is named after the port. " * 20, "signature": "sig"}

@@ -64,7 +64,7 @@ def _report(
     broken = [*breaks_of(talk, profile)]
     misses = {index: miss.share for index, miss in broken if miss.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
-    models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
+    models = Counter(model for _, model, _ in talk.spent()) or Counter(filter(None, [talk.recording.model]))
     prompts = prompts_of(talk, sizes)
     room = window or _window(talk, profile, models, prompts)
     provider = Provider(profile, scale, misses, price_of)
@@ -75,7 +75,7 @@ def _report(
             tick()
     forecasts = forecasts if len(forecasts) == len(economies) else []
     spent = spent_on(talk, profile, price_of)
-    if not (is_reported := spent.calls > 0):
+    if not (is_reported := spent.input > 0):
         spent = everything_sent(talk, prompts, provider, room)
     # A log may have more than was sent: Sightline shortens old items, other programs trim, and a window has its limit.
     sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds)))

@@ -90,10 +90,17 @@ class Talk:
         return answers_in(self.messages)
 
     def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
-        """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
+        """Yield of each call whose prompt its provider counted its number, its answer's index, its model and usage."""
+        for index, model, usage in self.spent():
+            if usage.input_tokens:
+                yield self.call_before(index) + 1, index, model, usage
+
+    def spent(self) -> Iterator[tuple[int, str, Usage]]:
+        """Yield of each call with reported usage the index of its answer, its model and the usage."""
         for index, message in enumerate(self.messages):
-            if message.usage is not None and message.usage.input_tokens:
-                yield self.call_before(index) + 1, index, message.model, message.usage
+            usage = message.usage
+            if usage is not None and (usage.input_tokens or usage.output_tokens):  # else a program wrote the answer
+                yield index, message.model, usage
 
     def call_before(self, index: int) -> int:
         """Return how many calls were made before the one that this message answers."""
