@@ -130,7 +130,7 @@ def _meter_agrees(session: Session) -> None:
     composed = [row for row in call_rows(session, 0, 1000)[0] if row.composed]
     last = composed[-1] if composed else None
     assert status.tokens == (last.total if last else None)
-    assert status.limit == (last.limit if last else SMALL.limit(1.0))
+    assert status.limit == (last.limit if last else context_facts(session, SMALL).limit)
 
 
 def _memory_agrees(session: Session) -> None:
@@ -286,6 +286,18 @@ def test_all_views_of_a_log_whose_agent_cleared_results_agree() -> None:
     _tokens_agree(session)
     _calls_agree(session)
     _rereads_agree(session)
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_the_chats_meter_keeps_the_margin_of_the_profile_before_the_first_payload(name: str, tmp_path: Path) -> None:
+    """Of a new session, and of one that goes on."""
+    settings = Settings(profile=name)
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), settings=settings) as session:
+        _meter_agrees(session)
+        session.user("Which port?")
+        session.compose(SMALL)
+        session.reply("Port 8001.")
+        _meter_agrees(session)
 
 
 def test_the_chats_meter_agrees_with_the_calls_that_it_makes(tmp_path: Path) -> None:

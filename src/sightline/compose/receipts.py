@@ -378,6 +378,11 @@ class TokenFactor(NamedTuple):
         return budget.limit(self.value, 0.0 if self.known else profile.margin)
 
 
+def limit_by(factor: float, budget: Budget, profile: Profile) -> int:
+    """Return how many tokens, as we count them, a budget allows with the factor of a receipt. 1: none is known yet."""
+    return TokenFactor(factor, known=factor != 1).limit(budget, profile)
+
+
 def reported_factor(reported: int, counted: int, profile: Profile) -> float:
     """Return provider tokens per token of ours: at least 1 where the vocabulary is public, at most MAX_FACTOR."""
     return min(MAX_FACTOR, max(reported / counted, 0.8 if profile.margin else 1.0))
