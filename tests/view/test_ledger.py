@@ -219,7 +219,7 @@ def test_all_views_of_an_imported_log_agree(lines: list[object], tmp_path: Path)
 @pytest.mark.parametrize("model", ["gpt-4", "llama-3", "deepseek-v3", "claude-sonnet-5"])
 def test_all_views_count_with_the_encoding_of_the_session_whichever_model_answered(model: str, tmp_path: Path) -> None:
     """A count that followed the model's name would differ in the report, and change with the model."""
-    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), settings=Settings(encoding="glm4")) as session:
+    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), settings=Settings(encoding="deepseek_v3")) as session:
         for turn in range(2):
             session.user(f"{turn} {'Das ist ein längerer Text über 数据库 und Ports. ' * 3}")
             session.compose(SMALL)
@@ -227,7 +227,7 @@ def test_all_views_count_with_the_encoding_of_the_session_whichever_model_answer
         views_agree(session)
         framing = session.log.reader.profile.message_tokens
         texts = (session.items.text(item.id) for item in session.items.table())
-        assert listed(session).tokens == sum(counter("glm4").count(text) + framing for text in texts)
+        assert listed(session).tokens == sum(counter("deepseek_v3").count(text) + framing for text in texts)
 
 
 def test_all_views_of_a_session_whose_compaction_was_undone_agree(tmp_path: Path) -> None:
