@@ -219,7 +219,9 @@ def test_all_views_of_an_imported_log_agree(lines: list[object], tmp_path: Path)
 @pytest.mark.parametrize("model", ["gpt-4", "llama-3", "deepseek-v3", "claude-sonnet-5"])
 def test_all_views_count_with_the_encoding_of_the_session_whichever_model_answered(model: str, tmp_path: Path) -> None:
     """A count that followed the model's name would differ in the report, and change with the model."""
-    with Session.new(tmp_path, stores=Folder.at(tmp_path / "logs"), settings=Settings(encoding="deepseek_v3")) as session:
+    with Session.new(
+        tmp_path, stores=Folder.at(tmp_path / "logs"), settings=Settings(encoding="deepseek_v3")
+    ) as session:
         for turn in range(2):
             session.user(f"{turn} {'Das ist ein längerer Text über 数据库 und Ports. ' * 3}")
             session.compose(SMALL)
