@@ -57,6 +57,7 @@ COMPOSED, UNASKED = ("compose/test_turn.py",), ("recall/test_unasked.py",)
 ASKED, FRAMED = ("recall/test_ask.py",), ("recall/test_recall_frame.py",)
 CLAUDE, CODEX = ("imports/test_claude_code.py",), ("imports/test_codex.py",)
 STORED, ANTHROPIC = ("log/stores/test_jsonl.py",), ("wire/test_wire_anthropic.py",)
+LEDGER = ("view/test_ledger.py",)
 SESSION, COMPACTED = ("session/test_session.py",), ("compaction/test_compaction.py",)
 LEVELS, TOKENS, STRATEGY = "shorten/levels.py", "values/cautious.py", "plan/strategy.py"
 FOREIGN, CAUTIOUS, HOOKS = ("shorten/test_shorteners.py",), ("values/test_cautious.py",), ("plan/test_strategy.py",)
@@ -360,6 +361,20 @@ MUTANTS = (
            ("view/replay/test_rereads.py",)),
     Mutant("replay: read again at every call", "view/replay/rereads.py", "call - read < _FRESH", "False",
            ("view/replay/test_rereads.py",)),
+    # numbers that views show
+    Mutant("views: a program's system message is the system prompt", "view/ledger.py",
+           "message.role in (Role.USER, Role.SYSTEM)", "message.role is Role.USER", LEDGER),
+    Mutant("views: a composed call hides nothing", "view/call_rows.py",
+           "max(said - self._composed.full.get(kind, 0), 0)", "0", ("view/test_model_calls.py",)),
+    Mutant("views: a compaction leaves all in the cache", "view/call_rows.py",
+           "head if sums.compactions else before.total", "before.total", LEDGER),
+    Mutant("views: a changed prompt is in the cache", "view/costs.py", "return prompt.kept", "return before", LEDGER),
+    Mutant("views: windows are in the cache", "compose/receipts.py", "before.tokens - before.plan.windows",
+           "before.tokens", LEDGER),
+    Mutant("views: a report counts in its own way", "view/report/session_report.py", "counter(talk.encoding)",
+           "counter()", LEDGER),
+    Mutant("views: an undo brings nothing back", "view/report/talk.py", "if index < (cut := self.cuts[at]).until",
+           "if (cut := self.cuts[at])", LEDGER),
     # tenants of a database
     Mutant("tenant-not-forced", SCHEMA, "entry FORCE ROW", "entry NO FORCE ROW", GUARDED),
     Mutant("tenant-kept-at-checkout", DATABASE, ".get(connection) != wanted", ".get(connection) is None", GUARDED),

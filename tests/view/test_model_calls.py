@@ -1,5 +1,6 @@
 """Every model call of a session, composed or not: its context by kind and level, adding up to what was sent."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,27 @@ def imported() -> Session:
 
 def shown(row: CallRow) -> int:
     return sum(size for levels in row.tokens.values() for level, size in levels.items() if level != "hidden")
+
+
+def test_what_a_composed_call_hides_is_what_was_said_and_is_not_shown() -> None:
+    """By kind, in full; nothing before the first sweep."""
+    with Session.new(stores=MemoryStores()) as session:
+        for turn in range(8):
+            session.user(f"Question {turn}: " + "which port? " * 20)
+            session.compose(Budget(900, 100))
+            session.reply(calling(("read_file", {"path": f"f{turn}.py"})))
+            session.tool_result(session.open_calls[0].id, f"line {turn} of the file\n" * 20)
+        rows, index = call_rows(session, 0, 100)[0], call_index(session)
+        for row, call in zip(rows, index.calls, strict=True):
+            contents = CallContents(session, call.number)
+            shown_rows = {contents.row(line) for line in contents.lines}
+            missing = Counter[str]()
+            for at in range(call.rows):
+                if at not in shown_rows and session.log.timeline.kind[at] not in (Kind.SYSTEM, Kind.RECALL):
+                    missing.update(dict(index.ledger.parts(at)))
+            assert {kind: levels["hidden"] for kind, levels in row.tokens.items() if "hidden" in levels} == missing
+        assert not any("hidden" in levels for levels in rows[0].tokens.values())
+        assert {"user", "call", "result"} <= {kind for kind, levels in rows[-1].tokens.items() if "hidden" in levels}
 
 
 def test_the_kinds_of_a_composed_call_add_up_to_its_receipt() -> None:

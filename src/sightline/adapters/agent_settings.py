@@ -4,7 +4,6 @@ What is changed is a value at known keys. Everything else in the file stays as i
 """
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -217,8 +216,3 @@ def _without_value(text: JsonText, keys: Sequence[str], original: JsonText | Non
             break
         text = text.remove(outer)
     return text
-
-
-def home_of(variables: Mapping[str, str]) -> Path:
-    """Return the user's folder."""
-    return Path(variables.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - without a variable too

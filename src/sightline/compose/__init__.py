@@ -4,10 +4,10 @@ Levels are chosen in `plan`, provider formats are written in `wire`. Above `sess
 """
 
 from sightline.compose.inputs import fixed_tokens
-from sightline.compose.receipts import allowed_tokens, last_written, reused_tokens, tokens_before
+from sightline.compose.receipts import allowed_tokens, last_written, limit_by, reused_tokens
 from sightline.compose.render import ComposeInputs, arrange, first_change, layout
 
 __all__ = [
-    "ComposeInputs", "allowed_tokens", "arrange", "first_change", "fixed_tokens", "last_written", "layout",
-    "reused_tokens", "tokens_before",
+    "ComposeInputs", "allowed_tokens", "arrange", "first_change", "fixed_tokens", "last_written", "layout", "limit_by",
+    "reused_tokens",
 ]  # fmt: skip

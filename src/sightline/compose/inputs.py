@@ -42,10 +42,16 @@ def fixed_tokens(journal: Journal, gathered: ComposeInputs, tool_tokens: int, co
     tokens = profile.request_tokens + tool_tokens
     for row in gathered.system:
         tokens += timeline.full[row] + profile.message_tokens
-    rows = set(gathered.window_rows)
-    for window, text in gathered.windows.items():
-        tokens += (count(text) + profile.message_tokens) * len(rows.intersection(timeline.windows[window]))
-    return tokens
+    return tokens + window_tokens(journal, gathered, count)
+
+
+def window_tokens(journal: Journal, gathered: ComposeInputs, count: Callable[[str], int]) -> int:
+    """Return the tokens of the live windows, framing included."""
+    rows, framing = set(gathered.window_rows), journal.reader.profile.message_tokens
+    return sum(
+        (count(text) + framing) * len(rows.intersection(journal.timeline.windows[window]))
+        for window, text in gathered.windows.items()
+    )
 
 
 def free_room(journal: Journal, last: ReceiptNote | None, budget: Budget | None) -> Room:

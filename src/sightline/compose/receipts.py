@@ -57,6 +57,7 @@ def make_receipt(
     """
     plan, timeline = payload.plan, journal.timeline
     reason = _why_changed(payload, before, last)
+    changed = _first_changed(payload, before) if before and reason else None
     return ReceiptNote(
         number=(last.number if last else 0) + 1,
         seq=timeline.seq[row] if (row := timeline.last_row(journal.path)) >= 0 else 0,
@@ -66,7 +67,8 @@ def make_receipt(
         format=RECEIPT_FORMAT,
         factor=factor,
         reason=reason,
-        changed=_first_changed(payload, before) if before and reason else None,
+        changed=changed,
+        kept=_tokens_before(changed, before, payload, journal.reader.profile) if before else 0,
         plan=plan_note(plan) if whole else None,
         lods={} if whole else added_lods(plan, before.plan if before else None),
         windows=journal.blobs.keep(shown) if (shown := payload.shown_windows) else {},
@@ -376,6 +378,11 @@ class TokenFactor(NamedTuple):
         return budget.limit(self.value, 0.0 if self.known else profile.margin)
 
 
+def limit_by(factor: float, budget: Budget, profile: Profile) -> int:
+    """Return how many tokens, as we count them, a budget allows with the factor of a receipt. 1: none is known yet."""
+    return TokenFactor(factor, known=factor != 1).limit(budget, profile)
+
+
 def reported_factor(reported: int, counted: int, profile: Profile) -> float:
     """Return provider tokens per token of ours: at least 1 where the vocabulary is public, at most MAX_FACTOR."""
     return min(MAX_FACTOR, max(reported / counted, 0.8 if profile.margin else 1.0))
@@ -425,12 +432,15 @@ def reused_tokens(before: Payload | None, after: Payload, profile: Profile) -> i
     if before is None:
         return 0
     changed = None if after.shares_blocks_of(before) else first_change(before.chain, after.chain)
-    return before.plan.tokens if changed is None else tokens_before(changed, after, profile)
+    return _tokens_before(changed, before, after, profile)
 
 
-def tokens_before(block: int, payload: Payload, profile: Profile) -> int:
-    """Return the tokens of a payload before one of its blocks; the head is block 0."""
-    return payload.plan.fixed + sum(block_tokens(payload, profile)[: block - 1]) if block else 0
+def _tokens_before(changed: int | None, before: Payload, after: Payload, profile: Profile) -> int:
+    """Return the tokens of what two payloads begin with, by the first changed block; the head is block 0."""
+    if changed is None:
+        return before.tokens - before.plan.windows
+    head = after.plan.fixed - after.plan.windows
+    return head + sum(block_tokens(after, profile)[: changed - 1]) if changed else 0
 
 
 def block_tokens(payload: Payload, profile: Profile) -> list[int]:

@@ -240,6 +240,7 @@ class Composer:
             files=self._files,
             uncut=journal.reader.uncut,
             reductions=reductions,
+            windows=inputs.window_tokens(journal, gathered, self._windows.tokens),
         )
         return self._within(view, most)
 

@@ -18,7 +18,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sightline.apps.app import App
-from sightline.compose import tokens_before
 from sightline.errors import Conflict, PinnedOverflow, SessionNotFound, StoreError
 from sightline.follow.context_windows import ContextWindow, ContextWindows, kept_margin, largest_below, speaks_of_window
 from sightline.follow.conversations import ConversationNames, Conversations, resume_or_begin
@@ -483,9 +482,7 @@ class Turns:
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
         said = tokens - replaced_tokens(session, before.after)
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < said else "")
-        again, changed = (receipt.faults, receipt.changed) if (receipt := session.receipt) else ([], None)
-        changed = 0 if is_first else changed  # our tools join
-        kept = None if changed is None else tokens_before(changed, payload, profile(session.settings.profile))
+        again, kept = (receipt.faults, receipt.kept) if (receipt := session.receipt) else ([], None)
         return before._replace(
             body=body, own=frozenset(tool.name for tool in own), offered=tokens, sent=payload.tokens, swept=swept,
             composed=True, read_again=len(again), window=budget.window, kept=kept,

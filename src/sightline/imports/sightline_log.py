@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from sightline.imports.conversation import Compaction, FileMark, Line, Step, Tur
 from sightline.imports.source import Source
 from sightline.log import LABELLED, ORPHAN, GrowingTimeline
 from sightline.log import entries as log
-from sightline.log.annotations import CompactNote, PlanNote, ReceiptNote, ToolsNote, UncompactNote
+from sightline.log.annotations import CompactNote, PlanNote, ReceiptNote, ToolsNote
 from sightline.log.stores import Span
 from sightline.shorten import NO_EFFECT
 from sightline.values.items import Kind, Message, Opaque, Role, Usage, plain_text
@@ -24,7 +24,7 @@ from sightline.values.recall_tools import LOOK, RECALL_NAMES
 from sightline.values.settings import Settings
 
 _ROLES = {Kind.SYSTEM: Role.SYSTEM, Kind.USER: Role.USER, Kind.ASSISTANT: Role.ASSISTANT, Kind.RESULT: Role.TOOL}
-_MARKS = (b'"subtype":"uncompact"', b'"subtype":"compact_boundary"', b'"subtype":"receipt"')
+_MARKS = (b'"subtype":"compact_boundary"', b'"subtype":"receipt"')
 
 
 def recognises(value: Any) -> bool:
@@ -34,6 +34,15 @@ def recognises(value: Any) -> bool:
             return "seq" in value or "crc" in value or kind in ("tool_use", "tool_result")
         case _:
             return False
+
+
+class _Shown(NamedTuple):
+    """What a log shows of its current branch, without the texts."""
+
+    lines: frozenset[int]  # numbers
+    tools: tuple[Any, ...]
+    session_id: str
+    undone: dict[int, list[int]]  # line of an undo → lines of the summaries
 
 
 class SightlineLog:
@@ -54,6 +63,7 @@ class SightlineLog:
         self.joined: set[str] = set()  # that of the first answer to a prompt of ours after others; likewise
         self.receipt: ReceiptNote | None = None  # the last one; likewise
         self.recalled: list[tuple[str, int]] = []  # uuid of a message, tokens recalled for it; likewise
+        self.undone: list[tuple[str, str]] = []  # uuid of a summary, and of what was said before its undo; likewise
 
     @cached_property
     def profile(self) -> str:
@@ -66,8 +76,7 @@ class SightlineLog:
         return name if name in PROFILES else ""
 
     @cached_property
-    def _shown(self) -> tuple[frozenset[int], tuple[Any, ...], str]:
-        """Line numbers of the current branch, the tools, and the id. Texts are not kept."""
+    def _shown(self) -> "_Shown":
         # Sizes and subjects are not known, because only which items there are matters here.
         timeline = GrowingTimeline(measure=lambda entry: [0] * len(log.items_of(entry)), effect_of=lambda _: NO_EFFECT)
         seq, session_id, notes = 0, "", dict[int, log.Entry]()
@@ -88,16 +97,21 @@ class SightlineLog:
         rows = range(len(timeline))
         lines = {timeline.offset[row] for row in rows if path.holds(timeline.branch[row], row)}
         tools = timeline.placed(timeline.tools, path)
-        return frozenset(lines), tuple(_tools(notes[tools.offset])) if tools is not None else (), session_id
+        undone: dict[int, list[int]] = {}
+        for compaction in timeline.compactions:
+            if (note := next(filter(path.knows, compaction.undone), None)) is not None:
+                undone[note.offset] = [timeline.offset[timeline.unit_row[unit]] for unit in compaction.summaries]
+        shown_tools = tuple(_tools(notes[tools.offset])) if tools is not None else ()
+        return _Shown(frozenset(lines), shown_tools, session_id, undone)
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        return self._shown[1]
+        return self._shown.tools
 
     @property
     def key(self) -> str:
         """The id of its session. It differs from that of the log, which may be in the same project."""
-        return "copy-" + (self._shown[2] or self._source.stem)
+        return "copy-" + (self._shown.session_id or self._source.stem)
 
     @property
     def usage(self) -> Usage | None:
@@ -107,19 +121,21 @@ class SightlineLog:
         return self._source.lines()
 
     def is_active(self, number: int) -> bool:
-        return number in self._shown[0]
+        return number in self._shown.lines
 
     def steps(self, after: int = 0) -> Iterator[Step]:
         summaries = _Summaries(self._source.lines()) if self.with_summaries else None
         is_swept = is_joined = False
         answers, receipts, said = 0, 0, ""
-        self.recalled = []
+        uuids: dict[int, str] = {}  # of summaries, by their line
+        self.recalled, self.undone = [], []
         for line in self._source.lines():
             if line.number > after:
                 entry = _entry(line)
                 is_active = self.is_active(line.number)
                 compaction = summaries.read(entry, is_active=is_active) if summaries and entry else None
                 if compaction is not None:
+                    uuids[line.number] = compaction.uuid
                     yield Step((line._replace(type="summary", use=Use.SUMMARY),), (), compaction)
                     continue
                 if entry is not None and entry.subtype == log.RECEIPT:
@@ -134,6 +150,7 @@ class SightlineLog:
                     answers += 1
                 elif entry is not None and log.kind_of(entry) is Kind.RECALL and is_active:
                     self.recalled.append((said, sum(log.full_tokens(entry.tokens))))
+                self.undone += ((uuids[at], said) for at in self._shown.undone.get(line.number, ()) if at in uuids)
                 kind = "unreadable" if entry is None else entry.subtype or entry.type
                 turns = tuple(_turns(entry)) if entry is not None and is_active else ()
                 said = turns[-1].uuid if turns else said
@@ -154,26 +171,22 @@ def _is_swept(receipt: ReceiptNote | None) -> bool:
 
 
 class _Summaries:
-    """Finds the compactions of a log that were not undone, and what the payloads before and after them showed."""
+    """Finds the compactions of a log, and what the payloads before and after them showed."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
-        self._undone: set[int] = set()  # seqs of boundaries
         self._quotes: dict[str, str] = {}  # uuid of a boundary → what the next payload quoted before the history
         self._look_ahead(lines)
         self._uuids: list[str] = []  # of what was said, in order
         self._seqs: list[tuple[int, int]] = []  # its own, and of a result that of its answer: they are one unit
         self._plan = PlanNote()  # of the last payload
         self._covered, self._boundary = CompactNote(), ""
-        self._holds = True
 
     def _look_ahead(self, lines: Iterator[Line]) -> None:
         boundary = ""
         for line in lines:
             if not any(mark in line.data for mark in _MARKS) or (entry := _entry(line)) is None:
                 continue
-            if entry.subtype == log.UNCOMPACT:
-                self._undone.add(log.decode_data(entry, UncompactNote).boundary)
-            elif entry.subtype == log.BOUNDARY:
+            if entry.subtype == log.BOUNDARY:
                 boundary = entry.uuid
             elif boundary and entry.subtype == log.RECEIPT and (receipt := _receipt(entry)) and receipt.plan:
                 self._quotes[boundary], boundary = receipt.plan.preface, ""
@@ -182,7 +195,6 @@ class _Summaries:
         """Return the compaction whose summary an entry is; None if it is none."""
         if entry.subtype == log.BOUNDARY:
             self._covered, self._boundary = log.decode_data(entry, CompactNote), entry.uuid
-            self._holds = entry.seq not in self._undone
         elif entry.subtype == log.RECEIPT and (receipt := _receipt(entry)):
             last_plan = self._plan
             self._plan = receipt.plan or msgspec.structs.replace(last_plan, lods=last_plan.lods | receipt.lods)
@@ -196,7 +208,7 @@ class _Summaries:
         facts, last = entry.compact_metadata, self._covered.uuids[1] if self._covered.uuids else ""
         after = self._uuids.index(last) + 1 if last in self._uuids else len(self._uuids)
         text = plain_text(log.parts_of(entry))
-        if not self._holds or not text.strip():
+        if not text.strip():
             return None
         return Compaction(
             summary=text, trigger=facts.trigger if facts else "auto", pre_tokens=facts.pre_tokens if facts else 0,

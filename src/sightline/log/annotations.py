@@ -159,6 +159,7 @@ class ReceiptNote(Struct, omit_defaults=True):
     factor: Annotated[float, Meta(gt=0, le=1e9)] = 1.0
     reason: str = ""  # why the prompt prefix changed; empty: it did not
     changed: int | None = None  # the first changed block
+    kept: Count | None = None  # tokens at its beginning that the payload before had; an earlier version did not say
     plan: PlanNote | None = None  # the whole plan, at a sweep
     lods: dict[str, Level] = {}  # otherwise: new items below FULL
     faults: list[str] = []  # new results that fetch again what had been shortened

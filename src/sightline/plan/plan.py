@@ -61,7 +61,7 @@ class Plan:
     __slots__ = (
         "_count", "_extended_key", "_key", "_units", "base", "body", "checked", "files", "fixed",
         "left_out", "limit", "lods", "marker", "path", "preface", "preface_tokens", "profile", "reason", "rows", "says",
-        "timeline", "unchanged", "why",
+        "timeline", "unchanged", "why", "windows",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,7 @@ class Plan:
             int, Unchanged
         ] = {}  # results that name the earlier one they are the same as; no sweep has any
         self.body, self.fixed, self.limit = body, view.fixed, view.limit  # in tokens
+        self.windows = view.windows  # of `fixed`
         self.base = base  # tokens of the body right after the last sweep
         self.reason, self.left_out, self.marker = reason, left_out, marker
         self.preface, self.preface_tokens = "", 0

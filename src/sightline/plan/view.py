@@ -173,6 +173,7 @@ class View(Struct, frozen=True):
     unchanged: Mapping[int, Unchanged] = field(default_factory=dict)  # new results that may only name an earlier one
     last_stage: "Plan | None" = None  # in a pipe, the plan of the stage before, which this stage changes
     fits_later: bool = False  # in a pipe, whether stages follow, so that the budget is not up to this one
+    windows: int = 0  # tokens of the live windows, which are part of `fixed`
 
     @property
     def body_limit(self) -> int:

@@ -18,7 +18,7 @@ from sightline.values.items import Kind, Lod, Usage
 from sightline.values.profiles import Profile, call_cost, charged, input_cost
 from sightline.view.call_payloads import receipt_entry, since_sweep
 from sightline.view.call_values import HIDDEN, CallFacts, CallPage, CallRow, Mark, TimelinePage, Tokens
-from sightline.view.costs import PriceOf, likely_usage, money_of
+from sightline.view.costs import PriceOf, kept_tokens, likely_usage, money_of
 from sightline.view.ledger import KINDS, CallSums
 from sightline.view.model_calls import CallIndex, ModelCall, call_index
 
@@ -159,18 +159,18 @@ class _Rows:
         calls = self._index.calls
         replies = [call.reply for call in calls[start:end:every] if call.reply != NONE]
         self._journal.reader.prefetch(replies)
-        before = self._row(calls[start - 1], None) if 0 < start < len(calls) else None
+        before = self._row(calls[start - 1], None).row if 0 < start < len(calls) else None
         for call in calls[start:end]:
             wanted = (call.number - 1 - start) % every == 0
             if wanted or call.receipt != NONE:  # what is composed goes on from the call before
-                row = self._row(call, before)
-                before = row
+                made = self._row(call, before)
+                before = made.row
                 if wanted:
-                    yield row
+                    yield made
             else:
-                before = self._row(call, before) if (call.number - start) % every == 0 else before
+                before = self._row(call, before).row if (call.number - start) % every == 0 else before
 
-    def _row(self, call: ModelCall, before: _Made | None) -> _Made:
+    def _row(self, call: ModelCall, before: CallRow | None) -> _Made:
         journal, sums = self._journal, self._index.sums[call.number - 1]
         entry = journal.reader.entry(call.reply) if call.reply != NONE else None
         note, when = self._receipt(call)
@@ -179,7 +179,7 @@ class _Rows:
         timestamp = when or (entry.timestamp if entry is not None else "")
         model, usage = _answer(entry, note)
         limit, limit_from = (note.limit, "budget") if note is not None else (self._limits.get(model), "model")
-        cached = self._cached(call, note, sums, tokens, total, before, timestamp) if usage is None else 0
+        cached = self._cached(note, sums, tokens, total, before, timestamp) if usage is None else 0
         price, output = self._price_of(model), self._output(call) if usage is None else usage.output_tokens
         used = likely_usage(usage, total, output, cached)
         is_reported, cleared = usage is not None, self._index.clearings.sum_at(call.number)
@@ -279,40 +279,24 @@ class _Rows:
 
     def _cached(
         self,
-        call: ModelCall,
         note: ReceiptNote | None,
         sums: CallSums,
         tokens: Tokens,
         total: int,
-        made_before: _Made | None,
+        before: CallRow | None,
         timestamp: str,
     ) -> int:
         """Return how many tokens the call should have found in the cache: what it and the last one begin with."""
-        before, last = made_before or (None, None)
         kept = charged(self._profile, self._wrote).cache_seconds
         if before is None or seconds_between(before.timestamp, timestamp) > kept:
             return 0
         head = sum(sum(tokens.get(kind, {}).values()) for kind in ("system", "tools", "request"))
         if note is None:
             reused = head if sums.compactions else before.total
-        elif not before.composed:
-            reused = 0 if _sweeps(note) else before.total
-        elif note.changed is None and last is not None and last.number != note.number - 1:
-            reused = total - self._since_branch(call)  # it goes on from a call of another branch
-        elif note.changed is None:
-            reused = before.total - sum(before.tokens.get("window", {}).values())
         else:
-            assert self._composed is not None
-            reused = head + self._composed.first(note.changed - 1) if note.changed else 0
+            reused = kept_tokens(note, before.total - sum(before.tokens.get("window", {}).values()), head)
         reused = min(reused, total)
         return reused if reused >= self._profile.cache_minimum else 0
-
-    def _since_branch(self, call: ModelCall) -> int:
-        """Return the tokens of what was said on the branch of a call until then."""
-        timeline = self._journal.timeline
-        begins = timeline.branches[timeline.receipt_branch[call.receipt]].at
-        rows = timeline.rows_on(self._journal.path, range(begins + 1, call.rows))
-        return sum(size for row in rows for _, size in self._index.ledger.parts(row))
 
     # ------------------------------------------------------------------ marks
 
@@ -348,14 +332,12 @@ class _Composed:
         self._journal, self._ledger = journal, index.ledger
         self.tokens: Tokens = {}
         self.full: dict[str, int] = {}  # tokens of what is shown if it were shown in full
-        self._blocks: list[int] = []  # tokens of each message, in order
         whole, last = notes[0].plan or PlanNote(), notes[0]
         self._summaries_up_to = last.seq if notes[0].plan is not None else 0
         count, framing = journal.reader.counter.count, journal.reader.profile.message_tokens
         for kind, text in (("preface", whole.preface), ("index", whole.marker)):
             if text:
                 _add(self.tokens, kind, "full", count(text) + framing)
-                self._blocks.append(count(text) + framing)
         self.number, self._seq = last.number, last.seq
         self._show(shown_units(journal, whole, last.seq), whole.lods | last.lods, last)
         for note in notes[1:]:
@@ -367,10 +349,6 @@ class _Composed:
         first, end = bisect_left(timeline.seq, self._seq + 1), bisect_left(timeline.seq, note.seq + 1)
         self._show(body_units(timeline, self._journal.path, first, end), note.lods, note)
         self.number, self._seq = note.number, note.seq
-
-    def first(self, count: int) -> int:
-        """Return the tokens of the first so many messages of the body."""
-        return sum(self._blocks[:count])
 
     def _show(self, units: Iterable[int], lods: Mapping[str, int], note: ReceiptNote) -> None:
         timeline = self._journal.timeline
@@ -388,14 +366,8 @@ class _Composed:
     def _show_row(self, row: int, lod: Lod) -> None:
         for kind, size in self._ledger.parts(row):
             self.full[kind] = self.full.get(kind, 0) + size
-        parts = self._ledger.parts(row, lod)
-        for kind, size in parts:
+        for kind, size in self._ledger.parts(row, lod):
             _add(self.tokens, kind, _LEVELS[lod], size)
-        sent = sum(size for _, size in parts)
-        if self._journal.timeline.kind[row] == Kind.CALL and self._blocks:
-            self._blocks[-1] += sent
-        else:
-            self._blocks.append(sent)
 
     def _shorten_last(self, row: int, tokens: int) -> None:
         """Show the result that was added last with so many tokens."""
@@ -403,7 +375,6 @@ class _Composed:
         spared = self._journal.timeline.full[row] - tokens
         self.tokens[kind]["full"] -= size
         _add(self.tokens, kind, "gist", size - spared)
-        self._blocks[-1] -= spared
 
 
 def _sweeps(note: ReceiptNote) -> bool:

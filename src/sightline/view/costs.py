@@ -1,7 +1,7 @@
 """What tokens cost in dollars, where a price is known; and how the price of a call divides among its lines."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sightline.providers.catalog import price_of as known_price
 from sightline.providers.prices import Price, price_usage
@@ -58,6 +58,23 @@ def new_prices(profile: Profile, price: Price | None, usage: Usage | None) -> tu
 def likely_usage(usage: Usage | None, total: int, output: int, cached: int) -> Usage:
     """Return what a call used: as reported, else as it should have been, with all that was new written to the cache."""
     return usage or Usage(total, output, cached, total - cached)
+
+
+class _Composed(Protocol):
+    """What a receipt says of how a prompt begins."""
+
+    changed: int | None
+    kept: int | None
+
+
+def kept_tokens(prompt: _Composed, before: int, head: int) -> int:
+    """Return how many tokens of a composed prompt the provider had with the call before, which has so many.
+
+    Receipts of an earlier version say only what changed: then its head stayed at least.
+    """
+    if prompt.kept is not None:
+        return prompt.kept
+    return before if prompt.changed is None else head if prompt.changed else 0
 
 
 class PartCost(NamedTuple):

@@ -70,7 +70,7 @@ def message_parts(
     if thinking := sum(part_tokens(part, profile, count) for part in message.parts if isinstance(part, Opaque)):
         yield "thinking", thinking, None
     if not any(isinstance(part, Result) for part in message.parts):
-        kind_name = "note" if by_program and message.role is Role.USER else str(message.role)
+        kind_name = "note" if by_program and message.role in (Role.USER, Role.SYSTEM) else str(message.role)
         yield kind_name, sum(part_tokens(part, profile, count) for part in rest) + profile.message_tokens, None
 
 

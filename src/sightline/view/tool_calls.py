@@ -10,13 +10,12 @@ from msgspec import Raw, Struct
 from sightline.log import NONE, Journal, Timeline, entries
 from sightline.log.stores import Span
 from sightline.session.session import Session
-from sightline.shorten import Purpose
 from sightline.values.decoders import decode_json
 from sightline.values.items import Kind
+from sightline.view.file_reads import READS
 
 _READ_AT_ONCE = 512  # entries
 _CALL_PART = b'{"type":"call"'
-_READS = (Purpose.READ, Purpose.SHOW)
 
 
 class _Call(Struct):
@@ -69,7 +68,7 @@ class ToolCalls:
             if call_row >= len(self.timeline) or self.timeline.kind[call_row] != Kind.CALL:
                 return  # its line was changed since
             self._names[call_row] = call.name
-            if self.timeline.shows[call_row] in _READS:
+            if self.timeline.shows[call_row] in READS:
                 self.arguments[call_row] = bytes(call.input)
 
 

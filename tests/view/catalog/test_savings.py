@@ -81,7 +81,7 @@ def test_what_was_sent_is_what_the_receipts_say_and_everything_is_all_that_was_s
 
 @pytest.mark.slow
 def test_a_replay_of_the_same_calls_costs_as_much() -> None:
-    """The receipts do not say how much of a changed prompt stayed, so it is charged: never less than a replay says."""
+    """Each receipt says how much of the prompt the call before had sent. A replay learns nothing from the usage."""
     with made() as session:
         talk(session, 40, Budget(16_000, 1_000))
         saved = total(counted(session).saved)
@@ -89,7 +89,7 @@ def test_a_replay_of_the_same_calls_costs_as_much() -> None:
     with made() as again:
         steps = [*replay(again, recording, Budget(16_000, 1_000))]
     prompts = sum(step.cost for step in steps)
-    assert prompts * 0.98 <= saved.cost <= prompts * 1.15
+    assert saved.cost == pytest.approx(prompts, rel=0.03)
 
 
 # ------------------------------------------------------------------ the rules, call by call
@@ -117,6 +117,7 @@ def test_a_pause_empties_the_cache_of_both() -> None:
 
 
 def test_a_prompt_whose_beginning_changed_is_charged_anew_but_for_its_head() -> None:
+    """Where the receipt, of an earlier version, does not say how much of it stayed."""
     count = SavingsCount()
     count.use_tools(1_500)
     count.head = 500
@@ -125,6 +126,13 @@ def test_a_prompt_whose_beginning_changed_is_charged_anew_but_for_its_head() -> 
         count.answer(MODEL, 20_000, TIMES[at], RULES, brings_back=False)
     head, rest = 2_000 * RULES.prices.read, 8_000 * RULES.prices.write
     assert total(count.saved).cost == pytest.approx(2 * 10_000 * RULES.prices.write + head + rest)
+
+
+def test_a_prompt_is_charged_anew_but_for_what_its_receipt_says_that_stayed() -> None:
+    kept = SentPrompt(tokens=10_000, changed=3, kept=6_000)
+    one, more = calls((9_000, kept)), calls((9_000, kept), (9_500, kept))
+    again = 6_000 * RULES.prices.read + 4_000 * RULES.prices.write
+    assert total(more.saved).cost - total(one.saved).cost == pytest.approx(again)
 
 
 def test_calls_that_only_bring_something_back_are_paid_by_what_was_shortened() -> None:

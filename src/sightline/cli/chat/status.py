@@ -6,6 +6,8 @@ from rich.cells import cell_len
 
 from sightline.cli.phrases import Phrases
 from sightline.cli.render import bar, truncate
+from sightline.compose import limit_by
+from sightline.values.profiles import profile
 from sightline.values.recall_tools import RECALL_TOOLS
 from sightline.values.settings import strategy_name
 
@@ -33,10 +35,11 @@ def meter(agent: "Agent", sent: "PayloadComposed | None") -> Status:
     """Return what the line shows after this payload; None: this run has composed none yet."""
     session = agent.session
     last = session.receipt  # of an earlier run, or of the branch that this one began on
+    rules = profile(session.settings.profile)
     return Status(
         model=agent.model.info.name,
         tokens=sent.tokens if sent else last.tokens if last else None,
-        limit=sent.limit if sent else agent.budget.limit(last.factor if last else 1.0),
+        limit=sent.limit if sent else limit_by(last.factor if last else 1.0, agent.budget, rules),
         reused=sent.reused if sent else None,
         cost=agent.spent.cost,
         session=session.id,

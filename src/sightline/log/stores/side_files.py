@@ -23,14 +23,14 @@ from sightline.values.decoders import decode_json, decode_msgpack
 _MAGIC = b"sightlineparts2\n"
 _TOKEN = 16  # random bytes after it, which tell a file from the next one of its name: an inode is used again
 _BATCH = struct.Struct("<III")  # of a batch: bytes of its directory, of its data, checksum of the directory
-_STAMP = struct.Struct("<QqQ")  # what `_stamp` returns; its checksum follows
+_STAMP = struct.Struct("<QqQ")  # what `stamp_of` returns; its checksum follows
 _CHECKSUM = struct.Struct("<I")
 _WASTE = 1 << 18  # bytes of replaced parts that a file may hold, besides a quarter of what is in use
 
 
 def replace_stamped(path: Path, data: bytes, log: Path) -> None:
     """Write a file as `replace_whole` does, with what `read_stamped` needs to see whether its log was changed since."""
-    stamp = _STAMP.pack(*_stamp(log))
+    stamp = _STAMP.pack(*stamp_of(log))
     replace_whole(path, *((data, stamp, _CHECKSUM.pack(crc32(stamp))) if data else ()))
 
 
@@ -43,14 +43,14 @@ def read_stamped(path: Path, log: Path) -> bytes:
     end = len(data) - _STAMP.size - _CHECKSUM.size
     if end <= 0 or crc32(data[end : -_CHECKSUM.size]) != _CHECKSUM.unpack_from(data, end + _STAMP.size)[0]:
         return b""
-    then, now = _STAMP.unpack_from(data, end), _stamp(log)
+    then, now = _STAMP.unpack_from(data, end), stamp_of(log)
     return b"" if then != now and then[0] == now[0] else data[:end]
 
 
-def _stamp(log: Path) -> tuple[int, int, int]:
-    """The size of a log, when it was last changed, and its inode."""
+def stamp_of(path: Path) -> tuple[int, int, int]:
+    """Return the size of a file, when it was last changed, and its inode; zeros if there is none."""
     try:
-        status = log.stat()
+        status = path.stat()
     except OSError:
         return 0, 0, 0
     return status.st_size, status.st_mtime_ns, status.st_ino

@@ -1,6 +1,6 @@
 """State instead of dialogue: the values collected so far as one typed JSON object, and the question."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -19,9 +19,6 @@ from sightline.plan.strategy import Hooks, Merged
 from sightline.plan.view import View
 from sightline.values.items import Kind
 from sightline.values.phrases import say
-
-Extractor = Callable[[Schema, Mapping[str, Any], str], Any]
-"""Finds values for the schema in a user message: (schema, state so far, text) → the fields it found."""
 
 
 class Entities(Hooks, Struct, frozen=True, forbid_unknown_fields=True):

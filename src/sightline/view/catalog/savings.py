@@ -2,9 +2,8 @@
 
 One is of the prompts that Sightline composed, the other of sending everything that was said until then, never more than
 the model's context window holds. Both go by the same rule: a provider caches what the call before had sent, and forgets
-it after a pause. What it reported has no part in it. Where the log does not say how much stayed the same, the composed
-prompt is charged as if only its head did: a saving is at least what is told. Calls that only bring something back would
-not be made if everything were sent.
+it after a pause. What it reported has no part in it. Calls that only bring something back would not be made if
+everything were sent.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from sightline.providers.catalog import price_of as known_price
 from sightline.providers.windows import window_of
 from sightline.values.clock import seconds_between
 from sightline.values.profiles import Profile, call_cost
-from sightline.view.costs import PriceOf
+from sightline.view.costs import PriceOf, kept_tokens
 
 _MILLION = 1_000_000
 
@@ -48,6 +47,7 @@ class SentPrompt(Struct):
 
     tokens: int = 0
     changed: int | None = None
+    kept: int | None = None
     faults: list[str] = []
 
 
@@ -94,7 +94,7 @@ class SavingsCount:
             new = max(said - before.said, 0)
             is_extra = self._brings_back or bool(prompt.faults)
             self._again += new if is_extra else 0
-            kept = before.sent if prompt.changed is None else self.head + self._tools if prompt.changed else 0
+            kept = kept_tokens(prompt, before.sent, self.head + self._tools)
             cost = call_cost(sent, min(kept, sent) if is_warm else 0, profile)
             call = Saved(1, sent, 0, cost, 0.0)
             if not is_extra:

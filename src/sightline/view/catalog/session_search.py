@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import islice
-from pathlib import Path
 from secrets import token_hex
 from threading import RLock
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from sightline.imports.detection import conversations
 from sightline.imports.source import Source
 from sightline.log.stores import Derived
 from sightline.log.stores.memory import MemoryStore
-from sightline.log.stores.side_files import PartFile
+from sightline.log.stores.side_files import PartFile, stamp_of
 from sightline.recall.search import Breadth, Hit, SearchIndex, SearchScope
 from sightline.session.session import Session
 from sightline.values.clock import Clock, iso, wall_clock
@@ -311,7 +310,7 @@ class SessionSearch:
     def _reload(self) -> None:
         """Read what another process has kept since."""
         path = self._folder / _TABLE
-        stamp = _stamp(path) if self._is_kept else self._stamp
+        stamp = stamp_of(path) if self._is_kept else self._stamp
         if stamp == self._stamp and self._table.generation:
             return
         table, self._stamp = DocumentTable(), stamp
@@ -373,7 +372,7 @@ class SessionSearch:
             self._packed = {}
         if self._is_kept:
             replace_whole(self._folder / _TABLE, msgspec.msgpack.encode(self._table))
-            self._stamp = _stamp(self._folder / _TABLE)
+            self._stamp = stamp_of(self._folder / _TABLE)
 
 
 def _changed(source: SessionSource) -> int:
@@ -383,11 +382,3 @@ def _changed(source: SessionSource) -> int:
 
 def _part(base: int) -> str:
     return f"rows/{base}"
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -7,7 +7,7 @@ from itertools import groupby, islice, takewhile
 from typing import Any, NamedTuple
 
 from sightline import wire
-from sightline.compose import reused_tokens
+from sightline.compose import limit_by, reused_tokens
 from sightline.log import HEAD
 from sightline.plan import Budget, Plan
 from sightline.session.session import Session
@@ -252,7 +252,7 @@ class _Tracker:
             number=self._number,
             new_inputs=tuple(new),
             payload=payload,
-            allowed=budget.limit(receipt.factor, self.profile.margin if receipt.factor == 1 else 0.0),
+            allowed=limit_by(receipt.factor, budget, self.profile),
             reused=reused,
             cost=call_cost(payload.tokens, reused, self.profile),
             full_tokens=full,

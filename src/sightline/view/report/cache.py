@@ -27,7 +27,7 @@ def spent_by(usage: Usage, profile: Profile, price: Price | None) -> Spent:
 
 def spent_on(talk: Talk, profile: Profile, price_of: PriceOf) -> Spent:
     """Return the sum over the conversation's calls, as its provider reported them."""
-    calls = (spent_by(usage, profile, price_of(model)) for _, _, model, usage in talk.usages())
+    calls = (spent_by(usage, profile, price_of(model)) for _, model, usage in talk.spent())
     return add_up([Spent(money=0.0), *calls])
 
 
@@ -67,7 +67,7 @@ def _seconds_between(talk: Talk, one: int, other: int) -> int:
 
 
 def _cause(talk: Talk, before: int, index: int, *, has_expired: bool, is_other_model: bool) -> str:
-    if any(before < cut.at <= index for cut in talk.cuts):
+    if any(before < at <= index for cut in talk.cuts for at in (cut.at, cut.until)):
         return "compaction"
     if index in talk.swept:
         return "sweep"

@@ -12,7 +12,7 @@ from sightline.values.profiles import Profile
 from sightline.values.tokens import TokenCounter
 from sightline.view.file_reads import FileReads, file_of, shows_file
 from sightline.view.ledger import message_parts
-from sightline.view.report.talk import Talk
+from sightline.view.report.talk import Cut, Talk
 from sightline.view.report.values import Again, Share, add_up_by
 
 LARGE = 2_000  # tokens of a result from which on it counts as large: agents that run commands cut their output so
@@ -27,6 +27,7 @@ class Piece(NamedTuple):
     tool: str = ""
     file: str = ""
     text: str = ""  # of a result that reads a file
+    cut: Cut | None = None  # that it is the summary of
 
 
 def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[Piece]:
@@ -46,7 +47,8 @@ def pieces_of(talk: Talk, counter: TokenCounter, profile: Profile) -> Iterator[P
         yield Piece(index, "recall", tokens + profile.message_tokens)
     for cut in talk.cuts:
         label = counter.count(say("summary", talk.locale)) if talk.locale else 0  # that Sightline puts before it
-        yield Piece(cut.at, "summary", counter.count(cut.compaction.summary) + label + profile.message_tokens)
+        tokens = counter.count(cut.compaction.summary) + label + profile.message_tokens
+        yield Piece(cut.at, "summary", tokens, cut=cut)
 
 
 def _result_piece(index: int, kind: str, tokens: int, result: Result, call: Call | None) -> Piece:
@@ -103,11 +105,8 @@ def shares_of(talk: Talk, pieces: Iterable[Piece]) -> Shares:
 
 
 def _times(talk: Talk, piece: Piece) -> int:
-    """Return how many calls sent a piece. A summary is in the prompts from the message after it to the next one."""
-    if piece.kind != "summary":
-        return talk.sent_with(piece.at)
-    later = [cut.at for cut in talk.cuts if cut.at > piece.at]
-    return talk.calls_between(piece.at - 1, min(later, default=len(talk.messages)))
+    """Return how many calls sent a piece."""
+    return talk.sent_with(piece.at) if piece.cut is None else talk.summaries_sent[piece.cut]
 
 
 def largest(shares: Iterable[Share]) -> tuple[Share, ...]:
@@ -129,7 +128,8 @@ def read_again(
         if not piece.text:
             continue
         while cut is not None and cut.at <= piece.at:
-            reads.compact(cut.first - 1)
+            if piece.at < cut.until:
+                reads.compact(cut.first - 1)
             cut = next(cuts, None)
         reading, times = reads.add_reading(piece.file, piece.text, piece.at), sent * talk.sent_with(piece.at)
         cost = piece.tokens * (write_price + max(times - 1, 0) * read_price) if times else 0.0

@@ -122,7 +122,7 @@ def _add_stretch(tally: "_Tally", stretch: Stretch, economy: str, budget: Budget
     prompts = {prompt.answer + stretch.shift: prompt for prompt in stretch.prompts}
     answers = answers_in(stretch.recording.messages)
     pace = Pace(_warm_times(stretch.recording.times, tally.profile, tally.reported))
-    settings = Settings(profile=tally.profile.name, config={"economy": economy})
+    settings = Settings(profile=tally.profile.name, encoding=tally.encoding, config={"economy": economy})
     is_composed = False
     with Session(MemoryStore("forecast"), settings=settings, clock=pace) as session:
         session.tools(())  # ours; those of the agent are among what no log shows
@@ -167,6 +167,7 @@ class _Tally:
 
     def __init__(self, talk: Talk, provider: Provider, window: int) -> None:
         self._provider, self._window, self.profile = provider, window, provider.profile
+        self.encoding = talk.encoding
         self._usages = defaultdict[int, list[tuple[str, Usage]]](list)
         for number, _, model, usage in talk.usages():
             self._usages[number].append((model, usage))

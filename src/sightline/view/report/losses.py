@@ -18,10 +18,11 @@ def losses_of(talk: Talk, counter: TokenCounter) -> Iterator[CompactionLoss]:
     """Yield what each compaction removed. All of it is in the log, and none of it in what the model saw."""
     rereads = Rereads(counter.count)
     for number, cut in enumerate(talk.cuts):
-        start = talk.cuts[number - 1].first if number else 0
-        end = talk.cuts[number + 1].at if number + 1 < len(talk.cuts) else len(talk.messages)
+        last = next((last for last in reversed(talk.cuts[:number]) if last.until > cut.at), None)
+        start = last.first if last is not None else 0
+        end = min([cut.until, len(talk.messages), *(later.at for later in talk.cuts[number + 1 :])])
         seen = (talk.messages[index] for index in range(start, cut.first) if index not in cut.unseen)
-        summary = [_summary(talk.cuts[number - 1])] if number else []
+        summary = [_summary(last)] if last is not None else []
         before = [*_quotes(cut, 0), *summary, *seen]
         after = [*_shown_instead(cut), *talk.messages[cut.first : cut.at]]
         users = filter(_is_users, (*summary, *talk.messages[start : cut.first]))
@@ -71,7 +72,7 @@ def _is_users(message: Message) -> bool:
 
 
 def _needed(talk: Talk, cut: Cut, end: int, rereads: Rereads) -> tuple[int, int]:
-    """Return how many answers until the next compaction used what was no longer shown, and its tokens.
+    """Return how many answers until the next compaction or the undo used what was no longer shown, and its tokens.
 
     `rereads` knows the messages that compactions before this one have removed.
     """

@@ -1,5 +1,6 @@
 """What an agent itself sends with each call, and the stretches of a conversation that Sightline would compose."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from sightline.values.items import Message, Opaque, Role, Text
 from sightline.view.replay.formats import Recording
 from sightline.view.report.contents import Piece
-from sightline.view.report.talk import Cut, Talk
+from sightline.view.report.talk import NEVER, Cut, Talk
 
 _ASKED_FOR = "manual"  # the trigger of a compaction that a person asked for
 _WRITTEN = ("assistant", "call")  # kinds of pieces that the model writes
@@ -45,9 +46,9 @@ class Sizes:
 
     def __init__(self, talk: Talk, pieces: Sequence[Piece]) -> None:
         sizes, system, written = ([0] * (len(talk.messages) + 1) for _ in range(3))
-        self._summaries = {piece.at: piece.tokens for piece in pieces if piece.kind == "summary"}
+        self._summaries = {piece.cut: piece.tokens for piece in pieces if piece.cut is not None}
         for piece in pieces:
-            if piece.kind != "summary":
+            if piece.cut is None:
                 sizes[piece.at + 1] += piece.tokens
                 system[piece.at + 1] += piece.tokens if piece.kind == "system" else 0
                 written[piece.at + 1] += piece.tokens if piece.kind in _WRITTEN else 0
@@ -57,7 +58,7 @@ class Sizes:
         """Return the tokens of a prompt before this message: what this compaction left, and all that came later."""
         if cut is None:
             return self._before[index]
-        return self.head(cut) + self._summaries[cut.at] + self._before[index] - self._before[cut.first]
+        return self.head(cut) + self._summaries[cut] + self._before[index] - self._before[cut.first]
 
     def written(self, start: int, end: int) -> int:
         """Return the tokens that the model wrote in these messages."""
@@ -75,8 +76,8 @@ def prompts_of(talk: Talk, sizes: Sizes) -> list[Prompt]:
     for number, index in enumerate(talk.answers, start=1):
         cut = talk.cut_before(index)
         kept = prompts[-1].tokens if prompts else 0
-        if cut is not last_cut and cut is not None:
-            kept = min(kept, sizes.head(cut))
+        if cut is not last_cut and (changed := cut or last_cut):
+            kept = min(kept, sizes.head(changed))
         output = sizes.written(index, _end_of_answer(talk, index))
         prompts.append(Prompt(number, index, sizes.since(cut, index), kept, output))
         last_cut = cut
@@ -87,13 +88,15 @@ def stretches_of(talk: Talk, prompts: Sequence[Prompt], sizes: Sizes, most: floa
     """Yield the stretches of a conversation, if Sightline passes on prompts of up to `most` tokens as they are.
 
     An agent compacts when the prompts that are sent become large. So its compaction stays if nothing was shortened
-    before it, or if a person asked for it.
+    before it, or if a person asked for it. One that was undone begins no stretch.
     """
+    lasting = [cut for cut in talk.cuts if cut.until == NEVER]
     begin: Cut | None = None  # the compaction that the stretch begins with
     start = 0  # the number of its first prompt
     last_cut: Cut | None = None
     for number, prompt in enumerate(prompts):
-        cut = talk.cut_before(prompt.answer)
+        position = bisect_right(lasting, prompt.answer, key=lambda cut: cut.at)
+        cut = lasting[position - 1] if position else None
         if cut is not None and cut is not last_cut:
             stays = cut.compaction.trigger == _ASKED_FOR or number == start
             if stays or sizes.since(begin, prompts[number - 1].answer) <= most:

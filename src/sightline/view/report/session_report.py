@@ -14,7 +14,7 @@ from sightline.providers.windows import usual_window, window_of
 from sightline.values.items import Role
 from sightline.values.profiles import PROFILES, Profile
 from sightline.values.settings import Settings
-from sightline.values.tokens import counter, encoding_for
+from sightline.values.tokens import counter
 from sightline.view.costs import PriceOf
 from sightline.view.report.advice import advice_on
 from sightline.view.report.cache import breaks_of, has_cache_figures, spent_on
@@ -43,7 +43,7 @@ def report_of(
     settings of Sightline it is replayed; none: without a forecast. tick: called while the work goes on.
 
     Raises:
-        BadInput: nobody says anything in it, or a message cannot be read.
+        BadInput: nobody says anything in it, or a message or the encoding of its session cannot be read.
     """
     talk = Talk(conversation)
     if not talk.messages:
@@ -55,7 +55,7 @@ def report_of(
 def _report(
     talk: Talk, profile: Profile, window: int, price_of: PriceOf, economies: tuple[str, ...], tick: Callable[[], None]
 ) -> SessionReport:
-    count = counter(encoding_for(talk.recording.model))
+    count = counter(talk.encoding)
     pieces = [*pieces_of(talk, count, profile)]
     tick()
     sizes = Sizes(talk, pieces)
@@ -64,7 +64,7 @@ def _report(
     broken = [*breaks_of(talk, profile)]
     misses = {index: miss.share for index, miss in broken if miss.cause not in ("compaction", "sweep", "joined")}
     misses = misses or _expected_misses(talk, profile)
-    models = Counter(model for _, _, model, _ in talk.usages()) or Counter(filter(None, [talk.recording.model]))
+    models = Counter(model for _, model, _ in talk.spent()) or Counter(filter(None, [talk.recording.model]))
     prompts = prompts_of(talk, sizes)
     room = window or _window(talk, profile, models, prompts)
     provider = Provider(profile, scale, misses, price_of)
@@ -75,7 +75,7 @@ def _report(
             tick()
     forecasts = forecasts if len(forecasts) == len(economies) else []
     spent = spent_on(talk, profile, price_of)
-    if not (is_reported := spent.calls > 0):
+    if not (is_reported := spent.input > 0):
         spent = everything_sent(talk, prompts, provider, room)
     # A log may have more than was sent: Sightline shortens old items, other programs trim, and a window has its limit.
     sent = min(1.0, spent.input / max(1, sum(kind.sent for kind in shares.kinds)))

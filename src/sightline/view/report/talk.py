@@ -1,11 +1,13 @@
 """Reads a conversation as a report needs it: its messages with their times, its calls, and where it was compacted."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sightline.errors import BadInput
 from sightline.imports.conversation import Compaction, Conversation, Turn
@@ -19,9 +21,11 @@ from sightline.values.settings import Settings
 from sightline.view.catalog.log_count import opening
 from sightline.view.replay.formats import Recording, recording_of
 
+NEVER = 1 << 62  # later than any message
+
 
 class Cut(Struct, frozen=True):
-    """A compaction: the messages before `first` are replaced from message `at` on.
+    """A compaction: the messages before `first` are replaced from message `at` on, until it is undone.
 
     unseen: indexes of those that the last prompt before it did not show in full, so that it did not remove them.
     """
@@ -30,6 +34,7 @@ class Cut(Struct, frozen=True):
     first: int
     compaction: Compaction
     unseen: frozenset[int] = frozenset()
+    until: int = NEVER
 
 
 class Talk:
@@ -52,6 +57,8 @@ class Talk:
                 turns.append(turn)
         self.recording: Recording = recording_of(turns, conversation)
         own = conversation if isinstance(conversation, SightlineLog) else None
+        undone = {summary: at[uuid] + 1 for summary, uuid in own.undone if uuid in at} if own else {}
+        self.cuts = [replace(cut, until=undone.get(cut.compaction.uuid, NEVER)) for cut in self.cuts]
         swept, joined = (own.swept, own.joined) if own else ((), ())
         self.swept = {at[uuid] for uuid in swept if uuid in at}  # indexes of answers to a prompt that a sweep changed
         self.joined = {at[uuid] for uuid in joined if uuid in at}  # and of the first one that Sightline composed
@@ -61,6 +68,7 @@ class Talk:
         settings = _settings(own) if own else None
         self.economy = _economy(settings) if settings and self.receipt else ""  # with which it did; empty: it did not
         self.locale = settings.locale if settings else ""  # of what Sightline adds; empty: it is another agent's log
+        self.encoding = (settings or Settings()).encoding  # of its session, or of the one that an import would make
 
     @property
     def title(self) -> str:
@@ -82,24 +90,40 @@ class Talk:
         return answers_in(self.messages)
 
     def usages(self) -> Iterator[tuple[int, int, str, Usage]]:
-        """Yield of each call with reported usage its number, the index of its answer, its model and the usage."""
+        """Yield of each call whose prompt its provider counted its number, its answer's index, its model and usage."""
+        for index, model, usage in self.spent():
+            if usage.input_tokens:
+                yield self.call_before(index) + 1, index, model, usage
+
+    def spent(self) -> Iterator[tuple[int, str, Usage]]:
+        """Yield of each call with reported usage the index of its answer, its model and the usage."""
         for index, message in enumerate(self.messages):
-            if message.usage is not None and message.usage.input_tokens:
-                yield self.call_before(index) + 1, index, message.model, message.usage
+            usage = message.usage
+            if usage is not None and (usage.input_tokens or usage.output_tokens):  # else a program wrote the answer
+                yield index, message.model, usage
 
     def call_before(self, index: int) -> int:
         """Return how many calls were made before the one that this message answers."""
         return max(bisect_right(self.answers, index) - 1, 0)
 
     def cut_before(self, index: int) -> Cut | None:
-        """Return the last compaction before a message; None if there was none."""
+        """Return the last compaction that was in force at a message; None if none was."""
         position = bisect_right(self.cuts, index, key=lambda cut: cut.at)
-        return self.cuts[position - 1] if position else None
+        return next((cut for at in range(position - 1, -1, -1) if index < (cut := self.cuts[at]).until), None)
 
     def sent_with(self, index: int) -> int:
-        """Return how many calls had this message in their prompt: those until a compaction replaced it."""
-        ends = (cut.at for cut in self.cuts if cut.at > index and cut.first > index)
-        return self.calls_between(index, min(ends, default=len(self.messages)))
+        """Return how many calls had this message in their prompt: those at which no compaction replaced it."""
+        calls, last = 0, index
+        for cut in self.cuts:
+            if cut.at > index and cut.first > index and cut.until > last:
+                calls += self.calls_between(last, max(cut.at, last + 1))
+                last = cut.until - 1
+        return calls + self.calls_between(last, max(len(self.messages), last + 1))
+
+    @cached_property
+    def summaries_sent(self) -> Counter[Cut]:
+        """In how many calls the summary of each compaction was sent."""
+        return Counter(cut for index in self.answers if (cut := self.cut_before(index)) is not None)
 
     def calls_between(self, index: int, end: int) -> int:
         """Return how many calls were made after a message and before another."""
