@@ -214,7 +214,7 @@ class _Job:
             if choice := edit.other_choice(text or edit.empty, setting):
                 raise BadInput(self._words("other choice", title=agent.title, choice=choice, address=address))
             if setting not in possible and not setting.within and not edit.is_ours(text or edit.empty):
-                value = setting.value.format(address=address)
+                value = setting.value.format(address=address).strip("[]")
                 yield self._words("not changed", key=".".join(setting.keys), value=value)
         if not possible and not edit.is_ours(text or edit.empty):
             raise BadInput(self._words("nothing possible", title=agent.title))

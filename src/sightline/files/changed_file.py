@@ -149,10 +149,14 @@ class ChangedFile:
     # ------------------------------------------------------------------ texts
 
     def _new(self, data: bytes | None) -> str:
+        plain = self._plain(data)
         try:
-            return self._edit.with_ours(self._plain(data))
+            new = self._edit.with_ours(plain)
         except BadInput as error:
             raise self._unreadable(error) from None
+        if data is not None and new != self.text(data) and not self.path.stat().st_mode & stat.S_IWUSR:
+            raise BadInput(f"{self.path} is read-only, so it is not changed: make it writable for you, then try again")
+        return new
 
     def _plain(self, data: bytes | None) -> str:
         """Return the text without ours."""

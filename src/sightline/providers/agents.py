@@ -23,6 +23,7 @@ class Setting(NamedTuple):
     value: str = "{address}"  # {address} is that of the provider at our server
     within: tuple[str, ...] = ()  # only where there is a value at these keys
     unless: tuple[str, str] = ("", "")  # not where this key has another value than this one
+    profiles: tuple[str, ...] = ()  # a key that names a profile, and the table of all: its own keys go before
 
 
 class Anew(NamedTuple):
@@ -94,7 +95,11 @@ _AGENTS = (
             "supports_websockets=false}}",
         ),
         files=("$CODEX_HOME/config.toml", "~/.codex/config.toml"),
-        settings=(Setting(_OPENAI, ("openai_base_url",), unless=("model_provider", "openai")),),
+        settings=(
+            Setting(
+                _OPENAI, ("openai_base_url",), unless=("model_provider", "openai"), profiles=("profile", "profiles")
+            ),
+        ),
         user_agent="codex", session=("thread-id", "session-id"),
         elements=("environment_context",),
         openings=(
