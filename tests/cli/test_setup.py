@@ -149,7 +149,8 @@ def test_a_link_is_not_followed(home: Path, run: Run) -> None:
     ("name", "text", "why"),
     [
         ("codex", 'model_provider = "azure"\n', "chooses 'azure'"),
-        ("codex", 'profile = "x"\n[profiles.x]\nmodel_provider = "azure"\n', "chooses 'azure'"), ("cline", '{"providers":{}}', "choose one"),
+        ("codex", 'profile = "x"\n[profiles.x]\nmodel_provider = "azure"\n', "chooses 'azure'"),
+        ("cline", '{"providers":{}}', "choose one"),
         ("claude", '{"env": 1}', "is no object"), ("claude", "{", "it was left as it is"),
         ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"),
         ("aider", "# mine\n  dark-mode: true\n", "changed safely"),
@@ -208,6 +209,50 @@ def test_of_a_key_that_is_there_twice_the_one_that_counts_is_changed(home: Path,
     file = configuration(home, "gemini", twice)
     assert "gemini=https://b.example" in "".join(run("setup", "gemini", "--yes").output.split())
     assert file.read_text() == twice.replace("https://b.example", "http://127.0.0.1:8787/gemini")
+
+
+def test_the_file_that_was_changed_is_known_without_the_variable_that_named_it(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed and taken back; meanwhile no other file of that agent is changed."""
+    before = '{"env":{"ANTHROPIC_BASE_URL":"https://gate.example"}}'
+    file = home / "own" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(before)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(file.parent))
+    assert run("setup", "claude", "--yes").exit_code == 0
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    assert "Claude Code: set up in" in run("setup").output
+    again = run("setup", "claude", "--yes")
+    assert (again.exit_code, configuration(home, "claude").exists()) == (1, False)
+    assert "take that back first" in " ".join(again.output.split())
+    assert "as it was before" in run("setup", "--undo").output
+    assert file.read_text() == before
+    assert run("setup", "claude", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("trouble", ["link", "broken"])
+def test_what_cannot_be_taken_back_is_said_and_not_forgotten(trouble: str, home: Path, run: Run) -> None:
+    """The other agents are; until the user has taken our address out, the server keeps what it has to know."""
+    file, qwen = configuration(home, "claude", "{}"), configuration(home, "qwen", "{}")
+    for name in ("claude", "qwen"):
+        run("setup", name, "--yes")
+    real, written = home / "real.json", file.read_text()
+    if trouble == "link":
+        file.rename(real)
+        file.symlink_to(real)
+    else:
+        file.write_text(written + "}")
+    assert "Claude Code: set up in" in run("setup").output
+    done = run("setup", "--undo")
+    assert done.exit_code == 1
+    assert ("is a link" if trouble == "link" else "is no JSON") in " ".join(done.output.split())
+    assert qwen.read_text() == "{}"
+    [state] = home.rglob("setup/server.json")
+    assert list(json.loads(state.read_text())["agents"]) == ["claude"]
+    file.write_text("{}")
+    assert "No agent is set up" in run("setup", "--undo").output
+    assert not state.exists()
 
 
 def test_a_file_that_its_user_may_not_write_is_left_alone(home: Path, run: Run) -> None:

@@ -53,6 +53,14 @@ class Change(Struct):
     made_folder: bool = False
 
 
+def recorded(record: Path) -> Change | None:
+    """Return what a record says was done, to whichever file; None: nothing that is known."""
+    try:
+        return decode_json(record.read_bytes(), Change)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 class ChangedFile:
     """One file, and the record of what was done to it.
 
@@ -141,10 +149,9 @@ class ChangedFile:
 
     def known(self) -> Change | None:
         """Return what was done to the file; None: nothing that is known."""
-        try:
-            return decode_json(self._record.read_bytes(), Change)
-        except (OSError, msgspec.DecodeError):
-            return None
+        change = recorded(self._record)
+        is_it = change is not None and os.path.realpath(change.path) == os.path.realpath(self.path)
+        return change if is_it else None
 
     # ------------------------------------------------------------------ texts
 
