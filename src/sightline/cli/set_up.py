@@ -328,8 +328,8 @@ class _Job:
             self._keep()
         elif not failed:
             self._end_server()
-        for error in failed.values():
-            raise error
+        for why in failed.values():
+            raise why
 
     def _end_server(self) -> None:
         """Take the server out of the login session, and forget what it was told."""
