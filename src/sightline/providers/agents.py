@@ -193,13 +193,15 @@ _AGENTS = (
         elements=("environment_details",),
         # A tool's name, and what it was called for: a command may have several lines.
         results=r"\[(?P<call>[\w.-]{1,100})(?: for .{0,4000}?)?\] Result:",
+        lists=("task_progress",),
         asks=("ask_followup_question", "attempt_completion", "plan_mode_respond", "act_mode_respond"),
     ),
     Agent(
         "continue", "Continue", "1.5.47", "npm:@continuedev/cli", "cn", (_ANTHROPIC, _OPENAI),
         is_told=False,
-        files=("~/.continue/config.yaml",),
+        files=("~/.continue/config.yaml",), lists=("checklist",),
     ),
+    Agent("copilot", "GitHub Copilot", lists=("todoList",)),
     Agent("openhands", "OpenHands", results=r"EXECUTION RESULT of \[[^\]\n]{1,200}\]:"),
     Agent("swe-agent", "SWE-agent", results=r"(?:OBSERVATION:|<returncode>)"),
 )  # fmt: skip
