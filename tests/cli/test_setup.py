@@ -148,9 +148,12 @@ def test_a_link_is_not_followed(home: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("codex", 'model_provider = "azure"\n', "chooses 'azure'"), ("cline", '{"providers":{}}', "choose one"),
+        ("codex", 'model_provider = "azure"\n', "chooses 'azure'"),
+        ("codex", 'profile = "x"\n[profiles.x]\nmodel_provider = "azure"\n', "chooses 'azure'"),
+        ("cline", '{"providers":{}}', "choose one"),
         ("claude", '{"env": 1}', "is no object"), ("claude", "{", "it was left as it is"),
         ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"),
+        ("aider", "# mine\n  dark-mode: true\n", "changed safely"),
         ("continue", "a: 1\n", "yourself (http://127.0.0.1:8787/anthropic, http://127.0.0.1:8787/openai/v1)"),
         ("nobody", None, "no agent that is known"),
     ],
@@ -161,7 +164,104 @@ def test_what_cannot_be_set_up_says_why(name: str, text: str | None, why: str, h
     done = run("setup", name, "--yes")
     assert done.exit_code == 1
     assert why in " ".join(done.output.split())
+    assert done.output.count("cannot be read") <= 1
     assert file is None or file.read_text() == text
+
+
+@pytest.mark.parametrize("text", [
+    "model: m\nset-env:\n  - FOO=bar\n  # more\n\n  - BAZ=1\nread:\n- a\n", "set-env:\n- FOO=bar\n",
+    "set-env: [\n  FOO=bar]\n",
+])  # fmt: skip
+def test_a_list_of_several_lines_stays_one(text: str, home: Path, run: Run) -> None:
+    """What the user has to add to it is said in one line, and the rest of the file is changed."""
+    file = configuration(home, "aider", text)
+    told = " ".join(run("setup", "aider", "--yes").output.split())
+    assert "set-env is not changed" in told
+    assert "add ANTHROPIC_API_BASE=http://127.0.0.1:8787/anthropic" in told
+    assert file.read_text() == f"{text}openai-api-base: http://127.0.0.1:8787/openai/v1\n"
+    run("setup", "aider", "--undo")
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "written"),
+    [
+        ("aider", "openai-api-base:\n  https://gate.example/v1  # mine\n", "openai-api-base: {}/openai/v1\n"),
+        ("aider", "openai-api-base: >-\n  https://gate.example/v1\n", "openai-api-base: {}/openai/v1\n"),
+        ("aider", "'openai-api-base': 'https://gate.example/v1'\n", "openai-api-base: {}/openai/v1\n"),
+        ("gemini", "  GOOGLE_GEMINI_BASE_URL=https://gate.example/v1\n", "GOOGLE_GEMINI_BASE_URL={}/gemini\n"),
+    ],
+)
+def test_a_value_is_replaced_as_a_whole(name: str, value: str, written: str, home: Path, run: Run) -> None:
+    """However it is written; the server goes where it led, and it comes back where the file was changed since."""
+    file = configuration(home, name, f"{value}\n# the end\n")
+    assert "=https://gate.example/v1" in "".join(run("setup", name, "--yes").output.split())
+    text = file.read_text()
+    assert text.startswith(written.format("http://127.0.0.1:8787") + "\n# the end\n")
+    file.write_text(f"# more\n{text}")
+    run("setup", name, "--undo")
+    assert file.read_text() == f"# more\n{value}\n# the end\n"
+
+
+def test_of_a_key_that_is_there_twice_the_one_that_counts_is_changed(home: Path, run: Run) -> None:
+    """That is the last one."""
+    twice = "GOOGLE_GEMINI_BASE_URL=https://a.example\nGOOGLE_GEMINI_BASE_URL=https://b.example\n"
+    file = configuration(home, "gemini", twice)
+    assert "gemini=https://b.example" in "".join(run("setup", "gemini", "--yes").output.split())
+    assert file.read_text() == twice.replace("https://b.example", "http://127.0.0.1:8787/gemini")
+
+
+def test_the_file_that_was_changed_is_known_without_the_variable_that_named_it(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed and taken back; meanwhile no other file of that agent is changed."""
+    before = '{"env":{"ANTHROPIC_BASE_URL":"https://gate.example"}}'
+    file = home / "own" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(before)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(file.parent))
+    assert run("setup", "claude", "--yes").exit_code == 0
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    assert "Claude Code: set up in" in run("setup").output
+    again = run("setup", "claude", "--yes")
+    assert (again.exit_code, configuration(home, "claude").exists()) == (1, False)
+    assert "take that back first" in " ".join(again.output.split())
+    assert "as it was before" in run("setup", "--undo").output
+    assert file.read_text() == before
+    assert run("setup", "claude", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("trouble", ["link", "broken"])
+def test_what_cannot_be_taken_back_is_said_and_not_forgotten(trouble: str, home: Path, run: Run) -> None:
+    """The other agents are; until the user has taken our address out, the server keeps what it has to know."""
+    file, qwen = configuration(home, "claude", "{}"), configuration(home, "qwen", "{}")
+    for name in ("claude", "qwen"):
+        run("setup", name, "--yes")
+    real, written = home / "real.json", file.read_text()
+    if trouble == "link":
+        file.rename(real)
+        file.symlink_to(real)
+    else:
+        file.write_text(written + "}")
+    assert "Claude Code: set up in" in run("setup").output
+    done = run("setup", "--undo")
+    assert done.exit_code == 1
+    assert ("is a link" if trouble == "link" else "is no JSON") in " ".join(done.output.split())
+    assert qwen.read_text() == "{}"
+    [state] = home.rglob("setup/server.json")
+    assert list(json.loads(state.read_text())["agents"]) == ["claude"]
+    file.write_text("{}")
+    assert "No agent is set up" in run("setup", "--undo").output
+    assert not state.exists()
+
+
+def test_a_file_that_its_user_may_not_write_is_left_alone(home: Path, run: Run) -> None:
+    """What to do is said."""
+    file = configuration(home, "claude", "{}")
+    file.chmod(0o444)
+    done = run("setup", "claude", "--yes")
+    assert (done.exit_code, file.read_text()) == (1, "{}")
+    assert "make it writable" in " ".join(done.output.split())
 
 
 def test_an_agent_of_several_providers_is_told_those_it_has_a_key_for(

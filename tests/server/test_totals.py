@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aider_talk import AiderTalk, user
 from through_proxy import Talk, Through, page
 from upstream_script import answer, call, fail
 
 from sightline.follow.context_windows import ContextWindow
 from sightline.follow.message_list import ListPlace
+from sightline.follow.rewritten import beginnings_of
 from sightline.follow.turns import Prepared
 from sightline.server import packed_bodies
 from sightline.server.totals import Totals
 from sightline.values.profiles import call_cost, profile
+from sightline.values.tokens import counter
 from sightline.view.call_rows import call_rows
 from sightline.view.costs import relative_cost
 
@@ -195,6 +198,37 @@ def test_what_was_cached_before_the_server_began_counts_on_neither_side() -> Non
     found = totals(request(1, 40_000, 9_000, composed=True, kept=8_000))
     assert found.cost == pytest.approx(call_cost(9_000, 0, ANTHROPIC))
     assert found.full_cost == pytest.approx(call_cost(40_000, 0, ANTHROPIC))
+
+
+@pytest.mark.parametrize("composed", [False, True])
+def test_an_agent_that_changes_what_it_sent_before_has_only_its_own_beginning_in_the_cache(composed: bool) -> None:
+    """Of everything, its provider keeps what stands at the beginning of both lists, byte for byte."""
+    lists = [[b"a" * 600, b"file 1" * 50, b"question"], [b"a" * 600, b"b" * 700, b"file 2" * 30, b"file 1" * 5]]
+    first, second = (beginnings_of(one) for one in lists)
+    told = {"composed": True, "kept": 3_000} if composed else {}
+    sent = 8_000 if composed else 20_000
+    found = totals(
+        request(1, 10_000, 10_000, beginnings=first), request(2, 20_000, sent, beginnings=second, **told)
+    )  # fmt: skip
+    same = round(20_000 * 600 / sum(map(len, lists[1])))
+    assert 7_000 < same < 10_000
+    full = call_cost(10_000, 0, ANTHROPIC) + call_cost(20_000, same, ANTHROPIC)
+    assert found.full_cost == pytest.approx(full)
+    own = call_cost(10_000, 0, ANTHROPIC) + call_cost(sent, 3_000 if composed else same, ANTHROPIC)
+    assert found.cost == pytest.approx(own)
+
+
+def test_what_an_agent_writes_anew_and_no_longer_sends_is_not_counted(tmp_path: Path) -> None:
+    """aider replaces its files at each call: what it sent is one of each, also once something was shortened."""
+    with Through(tmp_path, lambda _: answer("Done. " * 60), window=2_700) as through:
+        talk, sent = AiderTalk(through, max_tokens=500), 0
+        for number in range(6):
+            talk.list = [user(f"Please change valve_{number}.")]
+            sent += counter().count("\n".join(message["content"] for message in talk.body()["messages"]))
+            talk.list = []
+            talk.edit(f"Please change valve_{number}.")
+        assert through.totals.sweeps > 0
+        assert through.totals.offered == pytest.approx(sent, rel=0.05)
 
 
 def test_the_windows_of_the_last_models_are_kept() -> None:

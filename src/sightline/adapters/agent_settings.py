@@ -18,6 +18,8 @@ from sightline.providers.catalog import PLACES
 
 _ANY_PORT = r"http://127\.0\.0\.1:\d+"
 _JOINS = {".toml": " = ", ".yml": ": ", ".yaml": ": ", ".env": "="}  # between key and value; else it is JSON
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+_FOLDED = re.compile(r"^[>|][-+0-9]{0,2}(?: |$)")  # how a text of several lines begins in YAML
 _TABLE = re.compile(r"^\s*\[", re.MULTILINE)  # where the values of TOML that are in no table end
 _NOT_FLAT = re.compile(r"^(?:[{\[]|\.\.\.|--- *\S)", re.MULTILINE)  # YAML that is no list of keys
 
@@ -30,6 +32,14 @@ def file_of(files: Sequence[str], variables: Mapping[str, str]) -> Path | None:
             places = [Path(base, *file.split("/")[1:]) for file in group]
             return next((place for place in places if place.exists()), places[-1])
     return None
+
+
+class _Entry(NamedTuple):
+    """A key and its value in a text that is no JSON, with the lines below that are still its value."""
+
+    start: int
+    end: int
+    value: str
 
 
 class Addresses(NamedTuple):
@@ -74,6 +84,10 @@ class Addresses(NamedTuple):
         """Return what a text chooses so that the agent would not read an address at a setting; "" if nothing."""
         key, usual = setting.unless
         chosen = self._value(text, (key,)) if key else None
+        if setting.profiles and self.suffix == ".toml":
+            profile, profiles = (_toml(text).get(name) for name in setting.profiles)
+            table = profiles.get(profile) if isinstance(profiles, dict) and isinstance(profile, str) else None
+            chosen = table.get(key, chosen) if isinstance(table, dict) else chosen
         return str(chosen) if chosen not in (None, usual) else ""
 
     def earlier(self, text: str) -> dict[str, str]:
@@ -96,23 +110,35 @@ class Addresses(NamedTuple):
             return _json(text).get(*keys)
         if self.suffix == ".toml":
             return _toml(text).get(keys[0])
-        if self.suffix != ".env" and _NOT_FLAT.search(text):
+        if self._is_yaml and (_NOT_FLAT.search(text) or _begins_indented(text)):
             raise BadInput("it is no plain list of keys, and cannot be changed safely")
-        line = self._line(text, keys[0])
-        return None if line is None else re.sub(r"\s+#.*", "", line[1]).strip().strip("\"'")
+        entry = self._entry(text, keys[0])
+        return None if entry is None else entry.value
 
-    def _line(self, text: str, key: str) -> re.Match[str] | None:
+    @property
+    def _is_yaml(self) -> bool:
+        return self._join == ": "
+
+    def _entry(self, text: str, key: str) -> _Entry | None:
+        """Return where a key is, the last time: of several, that one counts."""
         table = _TABLE.search(text) if self.suffix == ".toml" else None
         end = table.start() if table else len(text)
-        line = rf"^(?:export +)?{re.escape(key)}[ \t]*{self._join.strip()}(.*)(?:\n|$)"
-        return re.compile(line, re.MULTILINE).search(text, 0, end)
+        before = r"[ \t]*(?:export[ \t]+)?" if self.suffix == ".env" else ""
+        line = rf"^{before}([\"']?){re.escape(key)}\1[ \t]*{self._join.strip()}(.*)(?:\n|$)"
+        if not (found := [*re.compile(line, re.MULTILINE).finditer(text, 0, end)]):
+            return None
+        last = found[-1]
+        stop = _end_of_value(text, last.end()) if self._is_yaml else last.end()
+        lines = [_COMMENT.sub("", line).strip() for line in (last[2], *text[last.end() : stop].split("\n"))]
+        value = _FOLDED.sub("", " ".join(filter(None, lines)))
+        return _Entry(last.start(), stop, value.strip("\"'"))
 
     def _write(self, text: str, keys: Sequence[str], value: str) -> str:
         if not self._join:
             return _with_value(_json(text), keys, value).text
         written = f"{keys[0]}{self._join}{json.dumps(value) if self.suffix == '.toml' else value}\n"
-        if line := self._line(text, keys[0]):
-            new = text[: line.start()] + written + text[line.end() :]
+        if entry := self._entry(text, keys[0]):
+            new = text[: entry.start] + written + text[entry.end :]
         elif self.suffix == ".toml":
             new = written + text
         else:
@@ -124,9 +150,28 @@ class Addresses(NamedTuple):
     def _take_out(self, text: str, keys: Sequence[str], original: str | None) -> str:
         if not self._join:
             return _without_value(_json(text), keys, None if original is None else _json(original)).text
-        line = self._line(text, keys[0])
-        before = None if original is None else self._line(original, keys[0])
-        return text if line is None else text[: line.start()] + (before[0] if before else "") + text[line.end() :]
+        entry = self._entry(text, keys[0])
+        before = None if original is None else self._entry(original, keys[0])
+        earlier = original[before.start : before.end] if original is not None and before is not None else ""
+        return text if entry is None else text[: entry.start] + earlier + text[entry.end :]
+
+
+def _begins_indented(text: str) -> bool:
+    """Whether the first key of YAML is not at the beginning of its line: then none that is added may be."""
+    lines = (line for line in text.splitlines() if _COMMENT.sub("", line).strip())
+    return next(lines, "")[:1].isspace()
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Return where a value of YAML ends whose key's line ends at `start`: lines that are further in, and a list's."""
+    end = at = start
+    for line in text[start:].splitlines(keepends=True):
+        at += len(line)
+        if _COMMENT.sub("", line).strip():
+            if not line.startswith((" ", "\t", "- ", "-\n", "-\r")):
+                break
+            end = at
+    return end
 
 
 def _is_ours(setting: Setting, value: Any) -> bool:

@@ -29,7 +29,7 @@ from sightline.cli.phrases import Phrases
 from sightline.cli.render import console, print_json, print_text, printable
 from sightline.cli.serve import PORT
 from sightline.errors import BadInput
-from sightline.files.changed_file import ChangedFile
+from sightline.files.changed_file import ChangedFile, recorded
 from sightline.files.private_files import make_directory
 from sightline.files.replacement import OWNER_ONLY, replace_file
 from sightline.providers.agents import AGENTS, Agent
@@ -150,22 +150,38 @@ class _Job:
     def _look(self, agent: Agent) -> _Known:
         file = file_of(agent.files, os.environ)
         is_there = shutil.which(agent.program) is not None or (file is not None and file.exists())
-        address = ""
-        if file is not None and agent.settings:
-            try:
-                changed, edit = self._file(agent, file, agent.providers)
-                text = changed.text(changed.read())
-                if edit.is_ours(text):
-                    address = next(iter(edit.earlier(text).values()), self._address())
-            except (BadInput, OSError):
-                address = ""
-        return _Known(agent, file, is_there, address)
+        files = (self._recorded(agent), file) if agent.settings else ()
+        for one in filter(None, files):
+            if address := self._address_in(agent, one):
+                return _Known(agent, one, True, address)
+        return _Known(agent, file, is_there, "")
 
-    def _file(self, agent: Agent, file: Path, providers: Sequence[str] = ()) -> tuple[ChangedFile, Addresses]:
+    def _recorded(self, agent: Agent) -> Path | None:
+        """Return the file of an agent that was changed, be it another one than counts now; None: none is known."""
+        change = recorded(self._record(agent))
+        return Path(change.path) if change is not None else None
+
+    def _address_in(self, agent: Agent, file: Path) -> str:
+        """Return our address in a file of an agent, also behind a link; "" if there is none."""
+        if not file.is_file():
+            return ""
+        changed, edit = self._file(agent, file, agent.providers, follows_links=True)
+        try:
+            text = changed.text(changed.read())
+            return next(iter(edit.earlier(text).values()), self._address()) if edit.is_ours(text) else ""
+        except (BadInput, OSError):
+            return self._address() if changed.known() is not None else ""
+
+    def _record(self, agent: Agent) -> Path:
+        return self._folder / f"{agent.name}.json"
+
+    def _file(
+        self, agent: Agent, file: Path, providers: Sequence[str] = (), *, follows_links: bool = False
+    ) -> tuple[ChangedFile, Addresses]:
         settings = settings_of(agent, os.environ, providers)
         edit = Addresses(file.suffix or file.name, settings, provider_addresses(self._address()))
-        record = self._folder / f"{agent.name}.json"
-        return ChangedFile(file, record, edit, follows_links=False, advice=self._words("link")), edit
+        advice = self._words("link")
+        return ChangedFile(file, self._record(agent), edit, follows_links=follows_links, advice=advice), edit
 
     def _address(self) -> str:
         return f"http://127.0.0.1:{self._state.port}"
@@ -183,6 +199,10 @@ class _Job:
         file = file_of(agent.files, os.environ)
         if file is None or not agent.settings:
             raise BadInput(f"{agent.title}: {self._say('by hand', self._look(agent))}")
+        other = self._recorded(agent)
+        if other is not None and os.path.realpath(other) != os.path.realpath(file) and self._address_in(agent, other):
+            name = printable(str(other))
+            raise BadInput(self._words("other file", title=agent.title, name=agent.name, file=name))
         changed, edit = self._file(agent, file, providers)
         if not edit.settings:
             raise BadInput(self._words("which provider", name=agent.name, title=agent.title))
@@ -214,7 +234,7 @@ class _Job:
             if choice := edit.other_choice(text or edit.empty, setting):
                 raise BadInput(self._words("other choice", title=agent.title, choice=choice, address=address))
             if setting not in possible and not setting.within and not edit.is_ours(text or edit.empty):
-                value = setting.value.format(address=address)
+                value = setting.value.format(address=address).strip("[]")
                 yield self._words("not changed", key=".".join(setting.keys), value=value)
         if not possible and not edit.is_ours(text or edit.empty):
             raise BadInput(self._words("nothing possible", title=agent.title))
@@ -284,21 +304,35 @@ class _Job:
     # ------------------------------------------------------------------ taking it back
 
     def undo(self, names: Sequence[str]) -> None:
-        """Take our addresses out, and the server with the last of them."""
+        """Take our addresses out, and the server with the last of them.
+
+        Raises BadInput or OSError if that of an agent cannot be; it counts as set up then.
+        """
         found = [one for one in map(self._look, (AGENTS[name] for name in names)) if one.address and one.file]
         if not found:
             print_text(self._out, self._words("nothing to undo"))
+        failed: dict[str, Exception] = {}
         for one in found:
             assert one.file is not None
             changed, _ = self._file(one.agent, one.file, one.agent.providers)
-            known = changed.known()
-            key = "undone" if known is not None and changed.is_unchanged() else "undone partly"
-            changed.uninstall()
+            try:
+                key = "undone" if changed.is_unchanged() else "undone partly"
+                changed.uninstall()
+            except (BadInput, OSError) as error:
+                failed[one.agent.name] = error
+                continue
             print_text(self._out, self._words(key, title=one.agent.title, file=printable(str(one.file))))
-        self._state.agents = {name: to for name, to in self._state.agents.items() if name not in names}
+        gone = set(names) - set(failed)
+        self._state.agents = {name: to for name, to in self._state.agents.items() if name not in gone}
         if self._state.agents:
             self._keep()
-            return
+        elif not failed:
+            self._end_server()
+        for why in failed.values():
+            raise why
+
+    def _end_server(self) -> None:
+        """Take the server out of the login session, and forget what it was told."""
         if (service := find_service(self._command(), self._state.port, os.environ)) is not None:
             units = [self._unit(path, _text(path)) for path in service.files if path.exists()]
             if units:

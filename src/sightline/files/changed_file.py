@@ -53,6 +53,14 @@ class Change(Struct):
     made_folder: bool = False
 
 
+def recorded(record: Path) -> Change | None:
+    """Return what a record says was done, to whichever file; None: nothing that is known."""
+    try:
+        return decode_json(record.read_bytes(), Change)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 class ChangedFile:
     """One file, and the record of what was done to it.
 
@@ -141,18 +149,21 @@ class ChangedFile:
 
     def known(self) -> Change | None:
         """Return what was done to the file; None: nothing that is known."""
-        try:
-            return decode_json(self._record.read_bytes(), Change)
-        except (OSError, msgspec.DecodeError):
-            return None
+        change = recorded(self._record)
+        is_it = change is not None and os.path.realpath(change.path) == os.path.realpath(self.path)
+        return change if is_it else None
 
     # ------------------------------------------------------------------ texts
 
     def _new(self, data: bytes | None) -> str:
+        plain = self._plain(data)
         try:
-            return self._edit.with_ours(self._plain(data))
+            new = self._edit.with_ours(plain)
         except BadInput as error:
             raise self._unreadable(error) from None
+        if data is not None and new != self.text(data) and not self.path.stat().st_mode & stat.S_IWUSR:
+            raise BadInput(f"{self.path} is read-only, so it is not changed: make it writable for you, then try again")
+        return new
 
     def _plain(self, data: bytes | None) -> str:
         """Return the text without ours."""

@@ -16,7 +16,7 @@ import msgspec
 
 from sightline.errors import BadInput
 from sightline.follow.message_list import digest_of
-from sightline.follow.rewritten import is_rewritten, split_rewritten
+from sightline.follow.rewritten import Beginnings, beginnings_of, is_rewritten, split_rewritten
 from sightline.providers.agents import SESSION_HEADERS
 from sightline.values.decoders import json_decoder, mend_escapes
 from sightline.values.items import Call, Message, Part, Role, plain_text
@@ -105,6 +105,7 @@ class ModelRequest(NamedTuple):
     most_tokens: int | None = None  # it has no more than these; None: not known
     sender: Sender = Sender()
     anew: Sequence[bytes] = ()  # messages of the body that are no part of the conversation, see `rewritten`
+    beginnings: Beginnings = ()  # of the list as the agent sent it, where it has such messages
 
     @property
     def head(self) -> list[bytes]:
@@ -250,8 +251,10 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
         if fields is None:
             listed, fields = _decode(format, body)
         first, opening = _find_opening(format, listed)
-        anew: list[bytes] = []
+        anew, beginnings = list[bytes](), Beginnings()
         if format.wire != "gemini" and is_rewritten(body, fields.get("tools")):
+            told = field_of(fields, format.system) if format.system else None
+            beginnings = beginnings_of([*([msgspec.json.encode(told)] if told else []), *listed])
             said, anew = split_rewritten(listed[first:], _system_text(format, fields, listed[:first]))
             listed, pieces = [*listed[:first], *said], None
             first, opening = _find_opening(format, listed)
@@ -262,7 +265,10 @@ def parse(format: Format, body: bytes, headers: Mapping[str, str]) -> ModelReque
             return parse(format, mended, headers)._replace(body=body)  # of one length: places in it are the same
         raise BadInput(f"the body is no JSON: {error}") from error
     sender = sender_of(headers)
-    return ModelRequest(format, body, fields, listed, first, opening, session, name, pieces, sender=sender, anew=anew)
+    return ModelRequest(
+        format, body, fields, listed, first, opening, session, name, pieces,
+        sender=sender, anew=anew, beginnings=beginnings,
+    )  # fmt: skip
 
 
 def read_all(format: Format, messages: Sequence[bytes]) -> list[Message]:  # noqa: A002

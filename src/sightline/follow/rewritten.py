@@ -8,6 +8,7 @@ stays whole, because it is what the model works on; what it replaces goes out at
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -30,6 +31,10 @@ class Rewritten(NamedTuple):
 
     said: list[bytes]  # the conversation
     anew: list[bytes]  # what the agent writes anew at each call
+
+
+Beginnings = tuple[tuple[bytes, int], ...]
+"""A digest of a list up to each of its messages, and the bytes up to there."""
 
 
 class _Logged(NamedTuple):
@@ -70,6 +75,22 @@ def split_rewritten(messages: Sequence[bytes], system: str) -> Rewritten:
         said[-1] = question
         anew.append(rules)
     return Rewritten(said, anew) if said else Rewritten([*messages], [])
+
+
+def beginnings_of(messages: Sequence[bytes]) -> Beginnings:
+    """Return the beginnings of a list, by which it is known later how much of it is still the same."""
+    digest, end, found = blake2b(digest_size=16), 0, list[tuple[bytes, int]]()
+    for message in messages:
+        digest.update(message)
+        end += len(message)
+        found.append((digest.digest(), end))
+    return tuple(found)
+
+
+def kept_share(before: Beginnings, now: Beginnings) -> float:
+    """Return the share of a list that is at its beginning as the list before had it."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))
+    return max((end for _, (_, end) in same), default=0) / max(now[-1][1], 1) if now else 0.0
 
 
 def _count_rewritten(read: Sequence[_Read], at: int) -> int:

@@ -25,7 +25,7 @@ from sightline.follow.history import History
 from sightline.follow.message_list import ListPlace
 from sightline.follow.model_request import Format, Json, ModelRequest, check_told_apart, has_media, read_all, sender_of
 from sightline.follow.own_lists import Own, hold, newest_compaction, newest_list
-from sightline.follow.rewritten import hold_anew, let_go_of_reports, replaced_tokens
+from sightline.follow.rewritten import Beginnings, hold_anew, let_go_of_reports, replaced_tokens
 from sightline.follow.windows import WINDOW_TOOLS, load_apps, open_windows
 from sightline.log import retry_on_conflict
 from sightline.log.stores import PlacedStores
@@ -107,6 +107,7 @@ class Prepared(NamedTuple):
     kept: int | None = None  # tokens at its beginning that are as the call before sent them; None: all of those
     windows: int = 0  # tokens of the windows at its end, which no later call finds in the cache
     limit: ContextWindow = ContextWindow("", 0, "")  # that holds for its model, and whose word it is
+    beginnings: Beginnings = ()  # of the agent's list, if it may have changed what it sent before
 
 
 class _MadeRoom(NamedTuple):
@@ -271,9 +272,10 @@ class Turns:
             self._want_index(request, budget, tokens)
             return Prepared(
                 name, place, request.body, frozenset(), tokens, tokens, number=number, begins=begins, after=after,
-                limit=self._window(request),
+                limit=self._window(request), beginnings=request.beginnings,
             )  # fmt: skip
         before = Prepared(name, place, b"", frozenset(), tokens, 0, number=number, begins=begins, after=after)
+        before = before._replace(beginnings=request.beginnings)
         return self._compose(session, before, request, budget or _ANY)
 
     def refused(self, request: ModelRequest, before: Prepared, told: str, counted: int) -> Prepared:
@@ -463,14 +465,14 @@ class Turns:
         refused: bool = False,
     ) -> Prepared:
         own = self._set_head(session, request, ours=ours)
-        tokens = session.items.tokens(before.after)
+        if request.anew:
+            let_go_of_reports(session)
+        tokens = session.items.tokens(before.after) - replaced_tokens(session, before.after)
         if any(tool.name in WINDOW_TOOLS for tool in own):
             open_windows(session)
             is_near = refused or tokens > _SURELY_WHOLE * self._room(budget, request)
             if session.log.timeline.closed or (is_near and _shortens(session, budget)):
                 own = self._set_head(session, request, ours=ours, shortens=True)
-        if request.anew:
-            let_go_of_reports(session)
         self._shortened.add(request.stem)
         if (is_first := session.receipt is None) and self._indexed.pop(before.name, 0):
             session.items.adopt_index()
@@ -480,8 +482,7 @@ class Turns:
             self._held[session] = held
         payload = self._make_payload(session, before.name, budget)
         body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
-        said = tokens - replaced_tokens(session, before.after)
-        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < said else "")
+        swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < tokens else "")
         again, kept = (receipt.faults, receipt.kept) if (receipt := session.receipt) else ([], None)
         return before._replace(
             body=body, own=frozenset(tool.name for tool in own), offered=tokens, sent=payload.tokens, swept=swept,

@@ -23,6 +23,7 @@ class Setting(NamedTuple):
     value: str = "{address}"  # {address} is that of the provider at our server
     within: tuple[str, ...] = ()  # only where there is a value at these keys
     unless: tuple[str, str] = ("", "")  # not where this key has another value than this one
+    profiles: tuple[str, ...] = ()  # a key that names a profile, and the table of all: its own keys go before
 
 
 class Anew(NamedTuple):
@@ -94,7 +95,11 @@ _AGENTS = (
             "supports_websockets=false}}",
         ),
         files=("$CODEX_HOME/config.toml", "~/.codex/config.toml"),
-        settings=(Setting(_OPENAI, ("openai_base_url",), unless=("model_provider", "openai")),),
+        settings=(
+            Setting(
+                _OPENAI, ("openai_base_url",), unless=("model_provider", "openai"), profiles=("profile", "profiles")
+            ),
+        ),
         user_agent="codex", session=("thread-id", "session-id"),
         elements=("environment_context",),
         openings=(
@@ -188,13 +193,15 @@ _AGENTS = (
         elements=("environment_details",),
         # A tool's name, and what it was called for: a command may have several lines.
         results=r"\[(?P<call>[\w.-]{1,100})(?: for .{0,4000}?)?\] Result:",
+        lists=("task_progress",),
         asks=("ask_followup_question", "attempt_completion", "plan_mode_respond", "act_mode_respond"),
     ),
     Agent(
         "continue", "Continue", "1.5.47", "npm:@continuedev/cli", "cn", (_ANTHROPIC, _OPENAI),
         is_told=False,
-        files=("~/.continue/config.yaml",),
+        files=("~/.continue/config.yaml",), lists=("checklist",),
     ),
+    Agent("copilot", "GitHub Copilot", lists=("todoList",)),
     Agent("openhands", "OpenHands", results=r"EXECUTION RESULT of \[[^\]\n]{1,200}\]:"),
     Agent("swe-agent", "SWE-agent", results=r"(?:OBSERVATION:|<returncode>)"),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from msgspec import Struct
 from sightline.errors import BadInput
 from sightline.follow.context_windows import ContextWindow
 from sightline.follow.model_request import Json
+from sightline.follow.rewritten import Beginnings, kept_share
 from sightline.follow.turns import Prepared
 from sightline.values.items import Usage
 from sightline.values.profiles import Profile, call_cost, charged, profile
@@ -31,6 +32,7 @@ class _Before(NamedTuple):
     again: int = 0  # tokens that the agent read again
     at: float = 0.0  # seconds
     kept: int = 0  # for so many its provider keeps it
+    beginnings: Beginnings = ()
 
 
 class Totals(Struct):
@@ -92,19 +94,26 @@ class Totals(Struct):
         """
         before = self._before.get(prepared.name, _Before())
         new = max(prepared.offered - before.offered, 0)
+        unchanged = prepared.offered - new  # of everything, as the call before sent it
+        if prepared.beginnings:
+            unchanged = round(prepared.offered * kept_share(before.beginnings, prepared.beginnings))
         is_extra = prepared.number == before.number or prepared.read_again > 0
         again = before.again + (new if is_extra else 0)
         now = self.clock()
         is_cached = before.number and now - before.at <= before.kept
         reused = min(before.sent, prepared.sent) if prepared.kept is None else prepared.kept
+        if not prepared.composed:
+            reused = min(reused, unchanged)
         self.cost += call_cost(prepared.sent, reused if is_cached else 0, prices) + answer
         if not is_extra:
             everything = prepared.offered - again
             held = min(everything, max(prepared.window, prepared.limit.most)) if prepared.window else everything
-            self.full_cost += call_cost(held, max(held - new, 0) if is_cached else 0, prices) + answer
+            cached = max(held - (prepared.offered - unchanged), 0) if is_cached else 0
+            self.full_cost += call_cost(held, cached, prices) + answer
         self._before[prepared.name] = _Before(
-            prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now, prices.cache_seconds
-        )
+            prepared.number, prepared.offered, prepared.sent - prepared.windows, again, now, prices.cache_seconds,
+            prepared.beginnings,
+        )  # fmt: skip
 
     @property
     def conversations(self) -> list[str]:
