@@ -17,6 +17,7 @@ from sightline.recall.shown_lines import shown_lines
 from sightline.shorten import Purpose, arguments_of, words_in
 from sightline.shorten.call_subject import command_of
 from sightline.shorten.json_text import wrapped_result
+from sightline.shorten.printed_lines import written_texts
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
@@ -24,6 +25,7 @@ _MOST_RESULTS = 60  # about one file that are looked at: the newest
 _LARGEST, _MOST_LINES = 1 << 20, 50_000  # characters and lines of a result that is looked at
 _NUMBERED = pattern(r"\s*(\d{1,7})(→|\t| ?\| ?|: ?)")
 _WHOLE = ("content", "contents", "file_text")  # arguments with all of a file's text
+_COMMANDS = ("command", "cmd")  # arguments that may have it in a here-document
 _CHANGES = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
 _FIRST_LINE = ("offset", "start_line", "startLine", "line_start", "start")
 _OUTPUT, _HEADER = "Output:", 8  # a line after which the output of a command begins, among so many
@@ -52,7 +54,7 @@ class Line(NamedTuple):
     @property
     def is_changed(self) -> bool:
         """Whether a change has made this line, and not a read or a write of the whole file."""
-        return not self.at or bool(self.argument and self.argument not in _WHOLE)
+        return not self.at or bool(self.argument and self.argument not in (*_WHOLE, *_COMMANDS))
 
 
 class FileText:
@@ -269,9 +271,30 @@ def _apply_call(text: FileText, reader: EntryReader, row: int) -> None:
         return
     patches = [value for value in _texts(arguments) if "*** Begin Patch" in value]
     if not patches:
-        text.lines = []  # it was changed, and nothing says how
+        _apply_command(text, arguments, row)
     for patch in patches:
         _apply_patch(text, patch, row)
+
+
+def _apply_command(text: FileText, arguments: dict[str, Any], row: int) -> None:
+    """Change the text as a command line does: it is known if all of it stands in the line."""
+    command, folder = command_of(arguments)
+    told = written_texts(command, folder, text.path) if command else [None]
+    if not told:  # another file, or it was continued: then no empty line is the last
+        text.lines = text.lines[:-1] if text.lines and not text.lines[-1].text else text.lines
+        return
+    whole = told[-1]
+    if whole is None:
+        text.lines = []  # it was changed, and nothing says how
+        return
+    text.write(whole, row, "")
+    key = next((key for key in _COMMANDS if str(arguments.get(key, "")).count(whole) == 1), "")
+    said = arguments.get(key)
+    if isinstance(said, str):
+        before = said[: said.find(whole)].count("\n")
+        text.lines = [line._replace(at=line.at + before, argument=key) for line in text.lines[:-1]]
+    else:
+        text.lines = [line._replace(at=0) for line in text.lines[:-1]]
 
 
 def _texts(arguments: dict[str, Any]) -> Iterator[str]:

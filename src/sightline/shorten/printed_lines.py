@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sightline.shorten import shell
-from sightline.shorten.command_effect import LineReader, Run, placed, searched_file
+from sightline.shorten.command_effect import LONGEST, LineReader, Run, placed, searched_file
 from sightline.values.pattern import pattern
 
 ANY = 1 << 30  # lines, where nothing says how many
@@ -25,6 +25,8 @@ _COMPOUND = frozenset((
 ))  # fmt: skip
 _JOINTS = ("&&", "||", "|", "|&")
 _TESTS = frozenset(("test", "[", "[[", "cd", "cp", "mv", "ln"))  # they may fail, and then nothing after them is run
+_CHECKS = frozenset(("test", "[", "[[", "grep", "rg", "false"))  # what is run after them may depend on them
+_EXPANDED = frozenset("$`\\")  # what a shell replaces in a here-document whose end stands in no quotes
 _SUBSTITUTED = pattern(r"\$\(|`|[<>]\(")
 _WHOLE_FILE = frozenset(("cat", "nl", "type", "gc", "Get-Content", "less", "more"))
 _QUIET_SED = frozenset(("-n", "-nE", "-En", "-nr", "-rn", "-ne", "--quiet", "--silent"))
@@ -74,8 +76,7 @@ def printed_lines(line: str, folder: str = "") -> Sequence[Printed]:
     parts, pipe, is_open, may_stop = list[Printed](), list[Printed](), False, False
     for run in reader.runs:
         joint, elsewhere = run.command.joint, any(redirect[:1] != "2" for redirect, _ in run.command.outputs)
-        words = run.command.words
-        if joint == "&" or (words and words[0] in _COMPOUND):
+        if joint == "&" or _is_compound(run):
             return ()
         if not run.words and (elsewhere or joint in _JOINTS):
             return ()
@@ -95,6 +96,38 @@ def printed_lines(line: str, folder: str = "") -> Sequence[Printed]:
         pipe, is_open = [] if elsewhere else pipe, bool(run.words)
     parts += pipe
     return parts if len(parts) <= _MOST_PARTS else ()
+
+
+def written_texts(line: str, folder: str, path: str) -> list[str | None]:
+    """Return what a command line makes of a file, one after the other: its whole text, or None if nothing says it.
+
+    What is only appended changes no line. Total.
+    """
+    script, _ = shell.cut_documents(line)
+    if len(line) > shell.MOST or len(script) > LONGEST:
+        return [None]
+    reader = LineReader(folder)
+    reader.read(line)
+    texts, may_stop = list[str | None](), any(run.program in _CHECKS or _is_compound(run) for run in reader.runs)
+    for run in reader.runs:
+        written = [touch for touch in shell.command_touches([run.command], {}) if touch.action != shell.READ]
+        if path not in [placed(run.folder, touch.path) for touch in written] or _appends(run):
+            continue
+        [body] = run.command.bodies if len(run.command.bodies) == 1 else [None]
+        is_copied = run.words in (["cat"], ["tee", *run.words[1:2]]) and run.command.joint[:1] != "|"
+        is_plain = body is not None and (shell.is_quoted(script) or _EXPANDED.isdisjoint(body))
+        is_certain = is_copied and is_plain and len(written) == 1 and not may_stop
+        texts.append(f"{body}\n" if is_certain else None)
+    return texts
+
+
+def _is_compound(run: Run) -> bool:
+    return run.command.words[:1] != [] and run.command.words[0] in _COMPOUND
+
+
+def _appends(run: Run) -> bool:
+    redirects = [redirect for redirect, _ in run.command.outputs if redirect[:1] != "2"]
+    return redirects == [">>"] or (run.program == "tee" and "-a" in run.words and not redirects)
 
 
 def programs_of(line: str) -> set[str]:

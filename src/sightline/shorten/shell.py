@@ -102,6 +102,11 @@ def cut_documents(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), bodies
 
 
+def is_quoted(script: str) -> bool:
+    """Return whether all here-documents of a script stand in it as they are, with nothing that a shell replaces."""
+    return all(match[1] and match[0][2] != "-" for match in _DOCUMENT.finditer(script))
+
+
 def _until(end: str, lines: Iterator[str]) -> list[str]:
     return [*takewhile(lambda line: line.strip() != end, lines)]
 
