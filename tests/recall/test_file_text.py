@@ -8,6 +8,7 @@ import pytest
 from sightline import MemoryStore, Session
 from sightline.log.recall_frame import frame_files
 from sightline.recall.file_text import FileText, known_text
+from sightline.recall.files_in_work import FilesInWork
 from sightline.values.items import Call
 
 TEXT = "alpha\nbeta\ngamma\ndelta"
@@ -245,3 +246,19 @@ def test_another_branch_knows_nothing_of_a_change() -> None:
     log.call("Edit", "ok", path="a.py", old_string="beta", new_string="x")
     log.session = log.session.fork(before)
     assert [*log.lines().values()] == TEXT.split("\n")
+
+
+def test_lines_that_were_read_in_two_parts_stand_in_one_block() -> None:
+    parts = "sed -n '1,2p' a.py", "sed -n '3,4p' a.py"
+    log = Log().call("Bash", "alpha\nbeta\n", command=parts[0]).call("Bash", "gamma\ndelta\n", command=parts[1])
+    blocks = FilesInWork(log.session.log).blocks(lambda row: False)
+    assert [[line.text for line in block.lines] for block in blocks] == [TEXT.split("\n")]
+
+
+@pytest.mark.parametrize(("others", "is_held"), [(0, True), (20, False)])
+def test_a_result_is_held_if_most_of_its_lines_are_known(others: int, is_held: bool) -> None:
+    """Else what it shows beside them would be lost when it is shortened."""
+    result = f"{TEXT}\n--\n" + "other\n" * others
+    log = read().call("Bash", result, command="sed -n '1,4p' a.py; echo --; git diff")
+    assert log.lines() == dict(enumerate(TEXT.split("\n"), 1))
+    assert FilesInWork(log.session.log).holds(len(log.session.log.timeline) - 1) is is_held

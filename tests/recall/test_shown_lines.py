@@ -124,7 +124,7 @@ def test_calls_and_results_may_be_wrapped(command: object, is_json: bool) -> Non
 def test_whatever_commands_print_what_is_placed_is_true() -> None:
     """Outputs are put together as a shell would: files may be shorter than a command thinks, and commands may fail."""
     random = Random(5)
-    for _ in range(400):
+    for _ in range(150):
         end, first, other = random.randint(1, 60), random.randint(1, 40), random.randint(0, 9)
         last = first + random.randint(0, 30)
         shown = text(first, min(last, end))

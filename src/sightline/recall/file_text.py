@@ -181,7 +181,7 @@ def _take_result(
         runs = runs if single else []
     for run in runs:
         text.put(run if said == result else [line._replace(at=0, mark="") for line in run])
-        text.rows[row] = text.rows.get(row, 0.0) + len(run) / (1 + said.count("\n"))
+        text.rows[row] = text.rows.get(row, 0.0) + len(run) / max(1, said.count("\n"))
 
 
 def _printed_runs(text: FileText, command: str, folder: str, said: str, row: int) -> list[list[Line]]:
