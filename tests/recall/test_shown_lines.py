@@ -76,6 +76,7 @@ NOTHING = [
     ("grep -q x b.py && echo ---; sed -n '1,9p' b.py && sed -n '11,20p' a.py", "a\n---\n" + text(11, 20)),
     ("make && sed -n '11,12p' a.py", "Error 1\nError 2\n"),
     ("head -n 20 b.py | tail -n 2; cat a.py", text(1, 3).rstrip()),
+    ("echo && cat a.py", text(1, 3).rstrip()),  # a tool left out the empty line
     ("rg -n x a.py b.py", "11:x\n12:y\n"),
 ]  # fmt: skip
 

@@ -189,7 +189,7 @@ class _Segment:
             return True
         first = self._parts[0]
         is_first = first.first == 1 and bool(first.path)
-        return is_first or first.least > 0 or bool(first.marks) or not "".join(self._lines[:1]).strip()
+        return is_first or bool(first.text.strip()) or bool(first.marks) or not "".join(self._lines[:1]).strip()
 
     def _may_be_joined(self, at: int, count: int) -> bool:
         """Whether the last of so many lines of a part may be one line with the first of the next part.
