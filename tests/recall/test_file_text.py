@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from sightline import MemoryStore, Session
+from sightline.log.recall_frame import frame_files
 from sightline.recall.file_text import FileText, known_text
+from sightline.recall.files_in_work import FilesInWork
 from sightline.values.items import Call
 
 TEXT = "alpha\nbeta\ngamma\ndelta"
@@ -182,6 +184,48 @@ def test_a_file_that_was_written_whole_is_known_whole() -> None:
     assert read().call("Write", "ok", path="a.py", content="one\ntwo").lines() == {1: "one", 2: "two"}
 
 
+DOCUMENT = "cat > a.py <<'EOF'\none $x\n\ntwo\nEOF"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Bash", {"command": f"mkdir -p b && {DOCUMENT}\npython a.py"}),
+        ("exec_command", {"cmd": "cat > b.py <<'END'\nx\nEND\n" + DOCUMENT}),
+        ("shell", {"command": ["bash", "-lc", DOCUMENT.replace("cat >", "tee")]}),
+    ],
+)
+def test_a_file_that_a_command_has_written_is_known_whole(tool: str, arguments: dict[str, Any]) -> None:
+    log = read().call(tool, "", **arguments)
+    assert log.lines() == {1: "one $x", 2: "", 3: "two"}
+    text, reader = log.text(), log.session.log.reader
+    pieces = [*text.pieces(text.lines, log.session.log.timeline.id)]
+    assert "\n@@ 1-3\none $x\n\ntwo\n```" in frame_files(reader, pieces, "en", leads=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > a.py <<EOF\n$x\nEOF",
+        "test -f a.py || cat > a.py <<'EOF'\nx\nEOF",
+        "if true; then\ncat > a.py <<'EOF'\nx\nEOF\nfi",
+        "cat > a.py <<'EOF' && sed -i s/x/y/ a.py\nx\nEOF",
+        "cat b.py - > a.py <<'EOF'\nx\nEOF",
+    ],
+)
+def test_of_a_file_that_a_command_may_have_written_otherwise_nothing_is_known(command: str) -> None:
+    assert read().call("Bash", "", command=command).lines() == {}
+
+
+def test_what_is_appended_and_what_is_written_elsewhere_changes_no_line() -> None:
+    log = (
+        read()
+        .call("Bash", "", command="cat >> a.py <<'EOF'\nx\nEOF")
+        .call("Bash", TEXT, command="cat > b.py <<'EOF'\nx\nEOF\nsed -n '21,24p' a.py")
+    )
+    assert [*log.lines()] == [1, 2, 3, 4, 21, 22, 23, 24]
+
+
 def test_a_patch_changes_each_file_that_it_names() -> None:
     patch = (
         "*** Begin Patch\n*** Update File: a.py\n@@\n alpha\n-beta\n+BETA\n+more\n gamma\n"
@@ -202,3 +246,19 @@ def test_another_branch_knows_nothing_of_a_change() -> None:
     log.call("Edit", "ok", path="a.py", old_string="beta", new_string="x")
     log.session = log.session.fork(before)
     assert [*log.lines().values()] == TEXT.split("\n")
+
+
+def test_lines_that_were_read_in_two_parts_stand_in_one_block() -> None:
+    parts = "sed -n '1,2p' a.py", "sed -n '3,4p' a.py"
+    log = Log().call("Bash", "alpha\nbeta\n", command=parts[0]).call("Bash", "gamma\ndelta\n", command=parts[1])
+    blocks = FilesInWork(log.session.log).blocks(lambda row: False)
+    assert [[line.text for line in block.lines] for block in blocks] == [TEXT.split("\n")]
+
+
+@pytest.mark.parametrize(("others", "is_held"), [(0, True), (20, False)])
+def test_a_result_is_held_if_most_of_its_lines_are_known(others: int, is_held: bool) -> None:
+    """Else what it shows beside them would be lost when it is shortened."""
+    result = f"{TEXT}\n--\n" + "other\n" * others
+    log = read().call("Bash", result, command="sed -n '1,4p' a.py; echo --; git diff")
+    assert log.lines() == dict(enumerate(TEXT.split("\n"), 1))
+    assert FilesInWork(log.session.log).holds(len(log.session.log.timeline) - 1) is is_held

@@ -14,29 +14,32 @@ from sightline.log.annotations import FileLines
 from sightline.log.columns import FAILED, Path
 from sightline.log.reader import EntryReader
 from sightline.recall.definitions import definitions_of
+from sightline.recall.shown_lines import shown_lines
 from sightline.shorten import Purpose, arguments_of, words_in
+from sightline.shorten.call_subject import command_of
 from sightline.shorten.json_text import wrapped_result
+from sightline.shorten.printed_lines import written_texts
 from sightline.values.items import Call
 from sightline.values.pattern import pattern
 
 _MOST_RESULTS = 60  # about one file that are looked at: the newest
 _LARGEST, _MOST_LINES = 1 << 20, 50_000  # characters and lines of a result that is looked at
 _NUMBERED = pattern(r"\s*(\d{1,7})(→|\t| ?\| ?|: ?)")
-_RANGE = pattern(r"sed\s+-n\s+['\"]?(\d+)(?:,\d+)?p['\"]?\s")
-_FROM_FIRST = pattern(r"(?:cat|head)\s")
-_APART = pattern(r"&&|;|\n")
-_QUIET = ("cd ", "pwd", "echo ")
 _WHOLE = ("content", "contents", "file_text")  # arguments with all of a file's text
+_COMMANDS = ("command", "cmd")  # arguments that may have it in a here-document
 _CHANGES = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
 _FIRST_LINE = ("offset", "start_line", "startLine", "line_start", "start")
 _OUTPUT, _HEADER = "Output:", 8  # a line after which the output of a command begins, among so many
+_TOTAL = pattern(
+    r"Total output lines: \d+\Z"
+)  # and the line before an empty one, in which Codex then says how long it is
 # How Qwen Code and Gemini CLI begin, before a line of dashes, if they show a part of a file.
 _SHOWING = pattern(r"[^\n]*\bShowing lines (\d{1,7})-(\d{1,7}) of \d")
 _DASHES = "---"
 _REFUSED = ("<tool_use_error>", "The user doesn't want")  # how a result begins that no flag says has failed
 _HUNK = pattern(r"^@@.*$", re.MULTILINE)
 _PATCHED = pattern(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
-_READS = frozenset((Purpose.READ, Purpose.SHOW))
+_SHOWING_TEXT = frozenset((Purpose.READ, Purpose.SHOW, Purpose.CHANGE, Purpose.COMMAND))
 
 
 class Line(NamedTuple):
@@ -52,7 +55,7 @@ class Line(NamedTuple):
     @property
     def is_changed(self) -> bool:
         """Whether a change has made this line, and not a read or a write of the whole file."""
-        return not self.at or bool(self.argument and self.argument not in _WHOLE)
+        return not self.at or bool(self.argument and self.argument not in (*_WHOLE, *_COMMANDS))
 
 
 class FileText:
@@ -65,12 +68,12 @@ class FileText:
             tuple[int, int], set[str]
         ] = {}  # of lines that follow each other, by their first and last number
         self._definitions: dict[int, str] | None = None
-        self.rows: set[int] = set()  # results whose text of this file is among the lines, or was before it changed
+        self.rows: dict[int, float] = {}  # results whose text is among the lines, or was: which part of it, and calls
 
     @property
     def last_row(self) -> int:
         """The result or call that used the file last."""
-        return max(self.rows.union(line.row for line in self.lines))
+        return max(self.rows.keys() | {line.row for line in self.lines})
 
     def words_of(self, lines: Sequence[Line]) -> set[str]:
         """Return the words of some lines that follow each other. Ask only when the text is complete."""
@@ -165,8 +168,8 @@ def known_text(reader: EntryReader, subject: int, path: Path) -> FileText:
         call = timeline.partner[row]
         if call >= 0 and timeline.purpose[call] in (Purpose.WRITE, Purpose.CHANGE):
             _apply_call(text, reader, call)
-            text.rows.add(call)
-        if timeline.purpose[row] in (Purpose.READ, Purpose.SHOW, Purpose.CHANGE):
+            text.rows[call] = 1.0
+        if timeline.purpose[row] in _SHOWING_TEXT:
             single, is_change = len(timeline.subjects_at(row)) == 1, timeline.purpose[row] == Purpose.CHANGE
             arguments = _arguments(reader, call) if call >= 0 else {}
             _take_result(text, result, row, arguments, single=single, is_change=is_change)
@@ -178,16 +181,35 @@ def _take_result(
 ) -> None:
     """Take over the lines that a result shows. What an editing tool says without numbers is no text of the file."""
     said = wrapped_result(result)  # what is inside is no line of the row's own text
-    runs = [*_numbered_runs(said, row)] or ([*_shown_runs(said, row)] if said == result else [])
-    if not runs and not is_change and (start := _first_number(arguments)):
-        lines = said.split("\n")
-        skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line == _OUTPUT), 0)
-        skip = skip or int(text.path in lines[0] and lines[0].rstrip().endswith(":"))  # as Continue begins
-        shown = [Line(start + k, line, row, skip + k + 1) for k, line in enumerate(lines[skip:])]
-        runs = [shown] if shown and (len(lines) > 1 or not text.lines) else []
-    for run in runs if single else ():
+    command, folder = command_of(arguments)
+    if command:
+        runs = _printed_runs(text, command, folder, said, row)
+    else:
+        runs = [*_numbered_runs(said, row)] or ([*_shown_runs(said, row)] if said == result else [])
+        runs = runs if runs or is_change else _plain_runs(text, said, row, _first_number(arguments))
+        runs = runs if single else []
+    for run in runs:
         text.put(run if said == result else [line._replace(at=0, mark="") for line in run])
-        text.rows.add(row)
+        text.rows[row] = text.rows.get(row, 0.0) + len(run) / max(1, said.count("\n"))
+
+
+def _printed_runs(text: FileText, command: str, folder: str, said: str, row: int) -> list[list[Line]]:
+    """Return the lines of the file that a command line has printed."""
+    lines = said.split("\n", _HEADER + 2)
+    skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line == _OUTPUT), 0)
+    skip += 2 * (skip > 0 and lines[skip + 1 : skip + 2] == [""] and bool(_TOTAL.match(lines[skip])))
+    known = {line.number: line.text for line in text.lines}
+    shown = shown_lines(command, folder, text.path, said.split("\n", skip)[skip], known)
+    return [[Line(one.number, one.text, row, skip + one.at + 1, "", one.mark) for one in run] for run in shown]
+
+
+def _plain_runs(text: FileText, said: str, row: int, start: int) -> list[list[Line]]:
+    """Return the lines that a tool shows without numbers, from this one on."""
+    lines = said.split("\n")
+    skip = next((at for at, line in enumerate(lines[:_HEADER], 1) if line == _OUTPUT), 0)
+    skip = skip or int(text.path in lines[0] and lines[0].rstrip().endswith(":"))  # as Continue begins
+    shown = [Line(start + k, line, row, skip + k + 1) for k, line in enumerate(lines[skip:])]
+    return [shown] if shown and (len(lines) > 1 or not text.lines) else []
 
 
 def _shown_runs(result: str, row: int) -> Iterator[list[Line]]:
@@ -226,18 +248,7 @@ def _numbered_runs(result: str, row: int) -> Iterator[list[Line]]:
 
 
 def _first_number(arguments: dict[str, Any]) -> int:
-    """The number of the first line that a call shows, if its result has no numbers; 0 if nothing says it."""
-    command = next((arguments[key] for key in ("command", "cmd") if isinstance(arguments.get(key), str)), "")
-    if isinstance(listed := arguments.get("command"), list) and listed:
-        command = str(listed[-1])
-    if command and "path" not in arguments and "file_path" not in arguments:
-        parts = [part.strip() for part in _APART.split(command)]
-        told = [part for part in parts if part and not part.startswith(_QUIET)]
-        if len(told) != 1 or "|" in told[0]:
-            return 0
-        if match := _RANGE.match(told[0]):
-            return int(match[1])
-        return 1 if _FROM_FIRST.match(told[0]) else 0
+    """The number of the first line that a call shows, if its result has no numbers."""
     if isinstance(listed := arguments.get("view_range"), list) and listed and isinstance(listed[0], int):
         return max(1, listed[0])
     first = next((arguments[key] for key in _FIRST_LINE if isinstance(arguments.get(key), int)), 1)
@@ -269,9 +280,30 @@ def _apply_call(text: FileText, reader: EntryReader, row: int) -> None:
         return
     patches = [value for value in _texts(arguments) if "*** Begin Patch" in value]
     if not patches:
-        text.lines = []  # it was changed, and nothing says how
+        _apply_command(text, arguments, row)
     for patch in patches:
         _apply_patch(text, patch, row)
+
+
+def _apply_command(text: FileText, arguments: dict[str, Any], row: int) -> None:
+    """Change the text as a command line does: it is known if all of it stands in the line."""
+    command, folder = command_of(arguments)
+    told = written_texts(command, folder, text.path) if command else [None]
+    if not told:  # another file, or it was continued: then no empty line is the last
+        text.lines = text.lines[:-1] if text.lines and not text.lines[-1].text else text.lines
+        return
+    whole = told[-1]
+    if whole is None:
+        text.lines = []  # it was changed, and nothing says how
+        return
+    text.write(whole, row, "")
+    key = next((key for key in _COMMANDS if str(arguments.get(key, "")).count(whole) == 1), "")
+    said = arguments.get(key)
+    if isinstance(said, str):
+        before = said[: said.find(whole)].count("\n")
+        text.lines = [line._replace(at=line.at + before, argument=key) for line in text.lines[:-1]]
+    else:
+        text.lines = [line._replace(at=0) for line in text.lines[:-1]]
 
 
 def _texts(arguments: dict[str, Any]) -> Iterator[str]:

@@ -30,6 +30,7 @@ _LEAST = 60  # tokens: less room shows nothing
 _CHARS = 3.2  # characters of code to a token, about
 _NEAR = 8  # lines: a changed line is shown in its place if one so near to it is
 _FEWEST, _MOST = 8, 24  # lines of a block: from here on it ends at the next empty line, and here in any case
+_HELD = 0.8  # of a result's lines: then nothing of it is lost when it is shortened
 _FRAME = 12  # characters: the line with the numbers of a block
 _RECENT_UNITS = 8  # the newest: they say what is being worked on
 _TASK_CHARS = 6000  # of each item
@@ -94,8 +95,8 @@ class FilesInWork(Files):
         return int(sum(len(line.text) + 1 for text in self._gather() for line in text.lines) / _CHARS)
 
     def holds(self, row: int) -> bool:
-        """Whether the lines that a result shows are known by their numbers."""
-        return any(row in text.rows for text in self._gather())
+        """Whether most of the lines that a result shows are known by their numbers."""
+        return fsum(text.rows.get(row, 0.0) for text in self._gather()) >= _HELD
 
     def earlier(self, units: Iterable[int]) -> list[int]:
         """Those of these units that show files after an earlier sweep."""
@@ -243,7 +244,9 @@ def _split(lines: Sequence[Line]) -> list[Sequence[Line]]:
     blocks, start = list[Sequence[Line]](), 0
     for at, line in enumerate(lines):
         length, end = at + 1 - start, at + 1 == len(lines)
-        apart = not end and (lines[at + 1].number != line.number + 1 or line.row != lines[at + 1].row)
+        following = line if end else lines[at + 1]
+        by_change = following.row != line.row and (line.is_changed or following.is_changed)
+        apart = not end and (following.number != line.number + 1 or by_change)
         if end or apart or length >= _MOST or (length > _FEWEST and not line.text.strip()):
             blocks.append(lines[start : at + 1])
             start = at + 1

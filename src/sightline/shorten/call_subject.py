@@ -83,7 +83,7 @@ def effect_of(call: Call) -> Effect:
         if key in arguments and is_patch(arguments[key]):
             return Effect(Purpose.CHANGE, Purpose.CHANGE, _patched(arguments[key]))
     if command := _first_text(arguments, _COMMANDS) or several_commands(arguments):
-        return _command_effect(command, arguments)
+        return _command_effect(command, _folder(arguments))
     if text_of(arguments.get("plan")):
         return Effect(Purpose.WRITE, Purpose.WRITE, ("plan",))
     purpose = _other_purpose(call.name, arguments)
@@ -133,9 +133,20 @@ def _other_purpose(tool: str, arguments: dict[str, Any]) -> Purpose:
     return Purpose.SEARCH if not _SEARCHES.isdisjoint(arguments) or _LISTING.search(tool) else Purpose.OTHER
 
 
-def _command_effect(command: str, arguments: dict[str, Any]) -> Effect:
+def command_of(arguments: dict[str, Any]) -> tuple[str, str]:
+    """Return the command line that a call runs, and the folder, if it says which one; no line if it runs none."""
+    if not _PATH_NAMES.isdisjoint(arguments) and _first_text(arguments, _PATHS):
+        return "", ""
+    return _first_text(arguments, _COMMANDS) or several_commands(arguments), _folder(arguments)
+
+
+def _folder(arguments: dict[str, Any]) -> str:
     folder = _first_text(arguments, _FOLDERS) if len(arguments) > 1 else ""
-    effect = command_effect(command, folder if shell.is_path(folder) else "")
+    return folder if shell.is_path(folder) else ""
+
+
+def _command_effect(command: str, folder: str) -> Effect:
+    effect = command_effect(command, folder)
     result = Purpose.SHOW if effect.shows else Purpose.COMMAND
     if not effect.writes and is_patch(command):  # `["apply_patch", PATCH]`
         return Effect(Purpose.CHANGE, result, _patched(command))

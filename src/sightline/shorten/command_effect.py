@@ -71,13 +71,22 @@ class CommandEffect(NamedTuple):
 
 def command_effect(line: str, folder: str = "") -> CommandEffect:
     """Return what a command line does with files, run in this folder. Total."""
-    reader = _LineReader(folder)
+    reader = LineReader(folder)
     reader.read(line)
     paths = dict.fromkeys((*reader.held, *reader.shown, *reader.used))
     return CommandEffect(reader.most is _FILE, reader.writes, tuple(paths)[:MOST_PATHS])
 
 
-class _LineReader:
+class Run(NamedTuple):
+    """A command as it is run: its program, the words from that on, and its folder. A shell inside has no words."""
+
+    program: str
+    words: list[str]
+    folder: str
+    command: Command
+
+
+class LineReader:
     """Reads the commands of a line one after the other: where it is, what was printed, and which files were used."""
 
     def __init__(self, folder: str) -> None:
@@ -89,6 +98,7 @@ class _LineReader:
         self.used: list[str] = []
         self.held: list[str] = []  # those whose text, or the change to it, stands in the line
         self.writes = ""
+        self.runs: list[Run] = []  # all of them in order, those of inner shells too
 
     def read(self, line: str, depth: int = 0) -> None:
         """Read all commands of a line."""
@@ -106,9 +116,12 @@ class _LineReader:
             program = words[0].rpartition("/")[2] if words else ""
             if program in _SHELLS and depth < _DEEPEST and (inner := _inner_line(words)):
                 before = self._folder
+                self.runs.append(Run("", [], before, command))
                 self.read(inner, depth + 1)
+                self.runs.append(Run("", [], before, Command()))
                 self._folder = before
                 continue
+            self.runs.append(Run(program, words, self._folder, command))
             if program in _MOVERS:
                 self._folder = _moved(self._folder, words[1] if len(words) > 1 else "~")
             elif command.is_piped:
@@ -125,16 +138,16 @@ class _LineReader:
         if not paths and output is _LITTLE:
             return
         if paths:
-            if not self._saved.isdisjoint([_placed(self._folder, path) for path in paths]):
+            if not self._saved.isdisjoint([placed(self._folder, path) for path in paths]):
                 output = _OTHER
-            places = [_placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
+            places = [placed(self._folder, path) for path in paths[:MOST_PATHS] if shell.is_path(path)]
             (self.shown if output is _FILE else self.used).extend(places)
         self.most = max(self.most, output)
 
     def _write(self, program: str, command: Command, output: _Output, edits: bool) -> _Output:
         """Note the files that a command writes and changes. Return what it prints: nothing, if that goes to a file."""
         touches = shell.command_touches([command], {})[:MOST_PATHS]
-        places = [_placed(self._folder, touch.path) for touch in touches]
+        places = [placed(self._folder, touch.path) for touch in touches]
         holds = edits or command.bodies or program in _HOLDERS
         actions = [touch.action for touch in touches if touch.action in (CHANGED, WRITTEN)] if holds else ()
         (self.held if actions else self.used).extend(places)
@@ -142,7 +155,7 @@ class _LineReader:
             self.writes = actions[0]
         if output in (_LIST, _OTHER):
             saved = [path for _, path in command.outputs] + (command.words[1:] if program == "tee" else [])
-            self._saved.update(_placed(self._folder, path) for path in saved)
+            self._saved.update(placed(self._folder, path) for path in saved)
         return _LITTLE if any(not redirect.startswith("2") for redirect, _ in command.outputs) else output
 
     def _expand(self, command: Command) -> None:
@@ -185,7 +198,7 @@ def _moved(folder: str, target: str) -> str:
     return normpath(join(folder, target)) if is_plain and not target.startswith("~") else ""
 
 
-def _placed(folder: str, path: str) -> str:
+def placed(folder: str, path: str) -> str:
     """Return a path from where the line began."""
     return path if path.startswith("~") else plain_path(f"{folder}/{path}" if folder and path[:1] != "/" else path)
 
@@ -247,6 +260,15 @@ def _found(program: str, arguments: list[str]) -> tuple[_Output, Sequence[str]]:
     if paths and all(shell.is_path(path) and (not in_folders or _FILE_NAME.search(path)) for path in paths):
         return _FILE, paths
     return (_FILE if any(map(_CONTEXT.match, options)) else _LIST), _NOTHING
+
+
+def searched_file(program: str, arguments: list[str]) -> str:
+    """Return the one file that a search names; "" if it names none or several, or searches folders."""
+    options = [word for word in arguments if word[:1] == "-"]
+    paths = shell.plain_arguments(program, arguments)[not any(map(_PATTERN_GIVEN.match, options)) :]
+    in_folders = any(map(_ONLY_NAMES.match, options)) or any(map(_IN_FOLDERS.match, options))
+    is_file = len(paths) == 1 and not in_folders and shell.is_path(paths[0]) and _FILE_NAME.search(paths[0])
+    return paths[0] if is_file else ""
 
 
 def _printed_by_git(arguments: list[str]) -> tuple[_Output, Sequence[str]]:

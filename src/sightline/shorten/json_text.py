@@ -7,6 +7,7 @@ import msgspec
 from sightline.values.decoders import json_decoder
 
 LARGEST = 256 * 1024  # characters of a document that is parsed; a larger one is read as text
+_RUN = {"output", "metadata"}
 _WRAPPED = {"query", "result", "success"}
 
 
@@ -26,7 +27,12 @@ def parse_json(text: str) -> Any:
 
 
 def wrapped_result(text: str) -> str:
-    """Return what a tool of Cline's says in a text: its results are objects with the query, and perhaps an error."""
+    """Return what a tool of Cline's or Codex's says in a text that is JSON.
+
+    Cline's results are objects with the query, and perhaps an error; Codex's have the output and how the command ended.
+    """
+    if text.startswith('{"output":') and isinstance(value := parse_json(text), dict) and value.keys() == _RUN:
+        return value["output"] if isinstance(value["output"], str) else text
     if not text.startswith(('[{"query":', '{"query":')) or (value := parse_json(text)) is None:
         return text
     members = value if isinstance(value, list) else [value]

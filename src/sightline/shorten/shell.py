@@ -76,8 +76,13 @@ class Command(Struct):
     words: list[str] = []
     outputs: list[tuple[str, str]] = []  # redirection operator and path
     bodies: list[str] = []
-    is_piped: bool = False  # it reads the output of the command before it
+    joint: str = ""  # what stands between it and the command before it
     depth: int = 0  # brackets that it stands in: a shell of its own, whose folder is not that of the next command
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether it reads the output of the command before it."""
+        return self.joint in _PIPES
 
 
 def parse(line: str) -> list[Command]:
@@ -97,6 +102,11 @@ def cut_documents(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), bodies
 
 
+def is_quoted(script: str) -> bool:
+    """Return whether all here-documents of a script stand in it as they are, with nothing that a shell replaces."""
+    return all(match[1] and match[0][2] != "-" for match in _DOCUMENT.finditer(script))
+
+
 def _until(end: str, lines: Iterator[str]) -> list[str]:
     return [*takewhile(lambda line: line.strip() != end, lines)]
 
@@ -111,7 +121,7 @@ def parse_script(script: str, bodies: list[str]) -> list[Command]:
             command.words.append(token)
         elif kind == "end":
             depth = depth + 1 if token == "(" else max(0, depth - (token == ")"))
-            command, redirect = Command(is_piped=token in _PIPES, depth=depth), ""
+            command, redirect = Command(joint=token, depth=depth), ""
             commands.append(command)
         elif kind == "redirect":
             redirect = "" if "&" in token and token[-1].isdigit() else token  # `2>&1` is complete
