@@ -154,6 +154,7 @@ def test_a_link_is_not_followed(home: Path, run: Run) -> None:
         ("claude", '{"env": 1}', "is no object"), ("claude", "{", "it was left as it is"),
         ("codex", "a = = 1\n", "no TOML"), ("aider", "{a: 1}\n", "changed safely"),
         ("aider", "# mine\n  dark-mode: true\n", "changed safely"),
+        ("aider", "openai-api-base: &a\n  https://gate.example/v1\n", "changed safely"),
         ("continue", "a: 1\n", "yourself (http://127.0.0.1:8787/anthropic, http://127.0.0.1:8787/openai/v1)"),
         ("nobody", None, "no agent that is known"),
     ],
@@ -201,6 +202,15 @@ def test_a_value_is_replaced_as_a_whole(name: str, value: str, written: str, hom
     file.write_text(f"# more\n{text}")
     run("setup", name, "--undo")
     assert file.read_text() == f"# more\n{value}\n# the end\n"
+
+
+def test_a_last_line_without_an_end_comes_back_as_a_line(home: Path, run: Run) -> None:
+    """Where more stands behind it by now."""
+    file = configuration(home, "aider", "openai-api-base: https://gate.example/v1")
+    run("setup", "aider", "--yes")
+    file.write_text(f"{file.read_text()}model: m\n")
+    run("setup", "aider", "--undo")
+    assert file.read_text() == "openai-api-base: https://gate.example/v1\nmodel: m\n"
 
 
 def test_of_a_key_that_is_there_twice_the_one_that_counts_is_changed(home: Path, run: Run) -> None:

@@ -124,6 +124,7 @@ def test_the_end_says_that_costs_are_even(capfd: pytest.CaptureFixture[str]) -> 
     ("totals", "agent", "said", "unsaid"),
     [
         (Totals(), "", "called no model here. If it should have: does it read ANTHROPIC_BASE_URL", "went through"),
+        (Totals(), "", "say which: `sightline wrap --agent codex -- COMMAND`", "went through"),
         (Totals(), "claude", "the configuration of Claude Code may name another address", "OPENAI"),
         (Totals(), "pi", "`sightline setup pi`", "OPENAI"),
         (Totals(others=2), "", "called no model here. Other requests that went through: 2.", "BASE_URL"),
@@ -163,6 +164,9 @@ def test_the_end_says_whose_word_the_window_is(source: str, language: str, capfd
         (["codex", "exec", "x"], 1), (["npx", "-y", "@openai/codex@0.169.0", "exec"], 3),
         (["npx", "-p", "@openai/codex", "codex", "exec"], 4), (["env", "A=1", "codex"], 3), (["{link}", "exec"], 1),
         (["pnpm", "dlx", "@openai/codex"], 3), (["node", "{folder}/@openai/codex/bin/codex.js"], 2),
+        (["timeout", "-k", "5", "60", "codex", "exec"], 5), (["nice", "codex"], 2), (["nice", "-n", "5", "codex"], 4),
+        (["env", "-u", "X", "A=1", "codex"], 5), (["timeout", "60", "npx", "@openai/codex"], 4), (["timeout", "60"], 0),
+        (["nohup", "env", "--ignore-environment", "codex"], 4), (["timeout", "60", "make", "codex"], 0),
         (["claude", "codex"], 0), (["npx", "other", "codex"], 0), (["env"], 0), (["bash", "-c", "codex"], 0),
     ],
 )  # fmt: skip
@@ -182,6 +186,15 @@ def test_codex_gets_the_address_however_it_is_started(command: list[str], at: in
         if at:
             assert 'base_url="http://127.0.0.1:9/openai/v1"' in added[-1]
             assert login in added[-1]
+
+
+@pytest.mark.parametrize(("command", "at"), [(["./work", "exec"], 1), (["strace", "-f", "codex", "exec"], 3)])
+def test_an_agent_under_another_name_may_be_named(command: list[str], at: int) -> None:
+    """Its arguments begin after its own program; without such a word, after the command's name."""
+    assert with_address(command, "http://127.0.0.1:9", {}) == command
+    made = with_address(command, "http://127.0.0.1:9", {}, "codex")
+    assert (made[:at], made[at + 4 :]) == (command[:at], command[at:])
+    assert 'base_url="http://127.0.0.1:9/openai/v1"' in made[at + 3]
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,8 @@ class Addresses(NamedTuple):
         stop = _end_of_value(text, last.end()) if self._is_yaml else last.end()
         lines = [_COMMENT.sub("", line).strip() for line in (last[2], *text[last.end() : stop].split("\n"))]
         value = _FOLDED.sub("", " ".join(filter(None, lines)))
+        if self._is_yaml and value.startswith(("&", "*", "!")):
+            raise BadInput(f"{key} has more than a value in it, and cannot be changed safely")
         return _Entry(last.start(), stop, value.strip("\"'"))
 
     def _write(self, text: str, keys: Sequence[str], value: str) -> str:
@@ -153,7 +155,10 @@ class Addresses(NamedTuple):
         entry = self._entry(text, keys[0])
         before = None if original is None else self._entry(original, keys[0])
         earlier = original[before.start : before.end] if original is not None and before is not None else ""
-        return text if entry is None else text[: entry.start] + earlier + text[entry.end :]
+        if entry is None:
+            return text
+        rest = text[entry.end :]
+        return text[: entry.start] + earlier + ("\n" if rest and earlier and earlier[-1] != "\n" else "") + rest
 
 
 def _begins_indented(text: str) -> bool:

@@ -11,8 +11,28 @@ from typing import NamedTuple
 
 from sightline.providers.agents import AGENTS, Agent
 
-_LAUNCHERS = frozenset({"npx", "npm", "pnpm", "yarn", "bunx", "bun", "node", "env"})
+_LAUNCHERS = frozenset({"npx", "npm", "pnpm", "yarn", "bunx", "bun", "node"})
 _BEFORE_A_PACKAGE = frozenset({"dlx", "exec", "x", "run", "--"})  # words of a launcher, besides its options
+
+
+class _Wrapper(NamedTuple):
+    """A program that runs the command after its own arguments."""
+
+    valued: frozenset[str] = frozenset()  # options whose value is the next word
+    words: int = 0  # that stand before the command, besides options
+
+
+_WRAPPERS = {
+    "env": _Wrapper(frozenset({"-u", "--unset", "-C", "--chdir"})),
+    "timeout": _Wrapper(frozenset({"-s", "--signal", "-k", "--kill-after"}), 1),
+    "nice": _Wrapper(frozenset({"-n", "--adjustment"})),
+    "ionice": _Wrapper(frozenset({"-c", "--class", "-n", "--classdata"})),
+    "stdbuf": _Wrapper(frozenset({"-i", "--input", "-o", "--output", "-e", "--error"})),
+    "sudo": _Wrapper(frozenset({"-u", "--user", "-g", "--group", "-h", "--host", "-D", "--chdir", "-p", "--prompt"})),
+    "time": _Wrapper(frozenset({"-f", "--format", "-o", "--output"})),
+    "caffeinate": _Wrapper(frozenset({"-t", "-w"})),
+    "nohup": _Wrapper(), "setsid": _Wrapper(),
+}  # fmt: skip
 
 
 class Started(NamedTuple):
@@ -44,12 +64,14 @@ def environment(address: str, variables: Mapping[str, str]) -> dict[str, str]:
     return {**variables, **own}
 
 
-def with_address(command: Sequence[str], address: str, variables: Mapping[str, str]) -> list[str]:
+def with_address(command: Sequence[str], address: str, variables: Mapping[str, str], named: str = "") -> list[str]:
     """Return the command with the address among its options, if it starts an agent that reads it only there.
+
+    `named`: as for `started_agent`.
 
     Codex uses the key in OPENAI_API_KEY; without one, the login that it keeps itself.
     """
-    if (started := started_agent(command)) is None or not started.agent.options:
+    if (started := started_agent(command, named)) is None or not started.agent.options:
         return list(command)
     login = 'env_key="OPENAI_API_KEY"' if variables.get("OPENAI_API_KEY") else "requires_openai_auth=true"
     own = provider_addresses(address) | {"login": login}
@@ -57,11 +79,22 @@ def with_address(command: Sequence[str], address: str, variables: Mapping[str, s
     return [*command[: started.at], *options, *command[started.at :]]
 
 
-def started_agent(command: Sequence[str]) -> Started | None:
-    """Return the known agent that a command starts, be it by a launcher; None: there is none."""
+def started_agent(command: Sequence[str], named: str = "") -> Started | None:
+    """Return the known agent that a command starts, be it by a launcher; None: there is none.
+
+    `named`: the agent's name, as the user says it. Its arguments begin after its own program, if that is there.
+    """
+    if named:
+        at = next((at for at, word in enumerate(command) if _is_program(word, AGENTS[named])), 0)
+        return Started(AGENTS[named], at + 1)
     if agent := _agent(command[0]):
         return Started(agent, 1)
-    if Path(command[0]).name not in _LAUNCHERS:
+    name = Path(command[0]).name
+    if name in _WRAPPERS:
+        at = _command_within(command, _WRAPPERS[name])
+        inner = started_agent(command[at:]) if at < len(command) else None
+        return inner and Started(inner.agent, at + inner.at)
+    if name not in _LAUNCHERS:
         return None
     for at, word in enumerate(command[1:], 1):
         if agent := _agent(word):
@@ -70,6 +103,21 @@ def started_agent(command: Sequence[str]) -> Started | None:
         if not (word.startswith("-") or "=" in word or word in _BEFORE_A_PACKAGE):
             return None
     return None
+
+
+def _command_within(command: Sequence[str], wrapper: _Wrapper) -> int:
+    """Return where the command of a wrapper begins, after its options and after variables that it sets."""
+    at, words = 1, wrapper.words
+    while at < len(command):
+        word = command[at]
+        if word.startswith("-") and word != "-":
+            at += 2 if word in wrapper.valued else 1
+        elif words or "=" in word:
+            words -= words > 0
+            at += 1
+        else:
+            break
+    return at
 
 
 def _agent(word: str) -> Agent | None:

@@ -31,6 +31,7 @@ from sightline.errors import BadInput
 from sightline.fleet.event_relay import relay_of
 from sightline.plan.economies import DEFAULT, ECONOMIES, described
 from sightline.plan.strategies.project_choice import chosen
+from sightline.providers.agents import AGENTS, Agent
 from sightline.server.access_token import PATH_PREFIX, Token, find_token, is_loopback, make_token, opens_models
 from sightline.server.config import Config, usual_upstreams
 from sightline.server.spool import SPOOL_BYTES
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from sightline.agent.models import Model
     from sightline.fleet.tenant_server import MakeMcp
     from sightline.follow.context_windows import ContextWindow
-    from sightline.providers.agents import Agent
     from sightline.server.listener import Listener
     from sightline.server.rest_chat import EquippedModel
     from sightline.server.totals import Totals
@@ -212,9 +212,15 @@ def serve(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @_with_options
+@click.option(
+    "--agent",
+    type=click.Choice([name for name, agent in AGENTS.items() if agent.program]),
+    metavar="NAME",
+    help="The agent that COMMAND starts, where its words do not say so: a name such as codex.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @shared_options(hidden=True)
-def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
+def wrap(options: ProxyOptions, agent: str | None, command: tuple[str, ...]) -> None:
     """Run COMMAND with the proxy between it and its model, and say afterwards what went through.
 
     The command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, keeps its terminal and its
@@ -233,7 +239,7 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     here = place()
     if shutil.which(command[0]) is None:
         raise BadInput(here.words("wrap no command", command=command[0]))
-    started = started_agent(command)
+    started = started_agent(command, agent or "")
     if started and (settings := missing_key(started.agent, os.environ)):
         print_text(error_console(), here.words("wrap gemini key", path=settings), "bold")
     if started and not started.agent.is_told:
@@ -245,7 +251,7 @@ def wrap(options: ProxyOptions, command: tuple[str, ...]) -> None:
     listener, totals = make_listener(replace(config, stores=here.database))
     with running(listener) as port:
         address = _for_agents(f"http://127.0.0.1:{port}", config, token.text)
-        status = _run_child(with_address(command, address, os.environ), environment(address, os.environ))
+        status = _run_child(with_address(command, address, os.environ, agent or ""), environment(address, os.environ))
     _print_totals(here, totals, started.agent if started else None)
     sys.exit(status)
 
@@ -393,7 +399,7 @@ def _window_line(words: Phrases, window: "ContextWindow") -> str:
     return words(f"wrap window {window.source}", tokens=window.tokens, model=window.model or "?")
 
 
-def _no_calls(words: Phrases, totals: "Totals", agent: "Agent | None") -> str:
+def _no_calls(words: Phrases, totals: "Totals", agent: Agent | None) -> str:
     """Say that no call of a model was followed, and what came instead. `agent`: the one that ran, if it is known."""
     if totals.failed:
         return words("wrap failed", count=totals.failed, why=totals.failure)
@@ -406,7 +412,7 @@ def _no_calls(words: Phrases, totals: "Totals", agent: "Agent | None") -> str:
     return f"{said} {words(hint, title=agent.title, name=agent.name)}"
 
 
-def _print_totals(here: Place, totals: "Totals", agent: "Agent | None" = None) -> None:
+def _print_totals(here: Place, totals: "Totals", agent: Agent | None = None) -> None:
     """Print what went through, on standard error: standard output belongs to the command."""
     out, words = error_console(), here.words
     if not totals.calls:
