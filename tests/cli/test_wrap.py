@@ -45,7 +45,9 @@ raise SystemExit(3)
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     """An environment with a home of its own and no provider's address."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_BASE", "_API_KEY"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_BASE", "_API_KEY"))
+    }
     return {**kept, "HOME": str(tmp_path), **more}
 
 
