@@ -27,6 +27,7 @@ from sightline.follow.context_windows import ContextWindow
 from sightline.plan.economies import DEFAULT, ECONOMIES, meaning
 from sightline.plan.strategies.focus import Focus
 from sightline.providers.agents import AGENTS
+from sightline.server.config import usual_upstreams
 from sightline.server.totals import Totals, _Before
 
 SIGHTLINE = [sys.executable, "-m", "sightline"]
@@ -44,7 +45,9 @@ raise SystemExit(3)
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     """An environment with a home of its own and no provider's address."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_BASE", "_API_KEY"))
+    }
     return {**kept, "HOME": str(tmp_path), **more}
 
 
@@ -235,6 +238,23 @@ def test_every_provider_has_an_address_of_its_own() -> None:
         "OPENAI_API_BASE": "http://127.0.0.1:9/openai/v1",
         "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:9/gemini",
     }
+
+
+@pytest.mark.parametrize(
+    ("variables", "upstream"),
+    [
+        ({}, "https://api.openai.com/v1"), ({"OPENAI_API_BASE": "http://b/v1"}, "http://b/v1"),
+        ({"OPENAI_BASE_URL": "http://a/v1", "OPENAI_API_BASE": "http://b/v1"}, "http://a/v1"),
+        ({"OPENAI_BASE_URL": "", "OPENAI_API_BASE": "http://b/v1"}, "http://b/v1"),
+    ],
+)  # fmt: skip
+def test_every_variable_that_the_command_gets_says_where_its_requests_went(
+    variables: dict[str, str], upstream: str
+) -> None:
+    """So a gateway that the user has named gets its key, and no other server."""
+    assert usual_upstreams(variables)["openai"] == upstream
+    for name, address in addresses("http://a").items():
+        assert address in usual_upstreams({name: address}).values()
 
 
 def test_the_project_chooses_the_economy_unless_the_command_line_does(tmp_path: Path) -> None:

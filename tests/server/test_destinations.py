@@ -10,6 +10,10 @@ from in_process import InProcess
 from through_proxy import HEADERS, MODELS, PATHS, Talk, Through
 from upstream_script import answer
 
+from sightline.follow.model_request import FORMATS, format_at, parse
+from sightline.follow.turns import PROVIDERS, FollowSettings, Turns
+from sightline.server.destinations import read_door
+
 SPELLINGS = [
     # who sends it; the protocol; the path and query
     ("Anthropic's SDKs, LangChain, litellm, aider", "anthropic", "/v1/messages"),
@@ -37,7 +41,17 @@ SPELLINGS = [
     ("Gemini CLI under wrap", "gemini", "/gemini/v1beta/models/gemini-3-pro:generateContent"),
     ("an address that ends in /v1beta/", "gemini", "/gemini/v1beta//v1beta/models/gemini-3-pro:generateContent"),
     ("an address without a version", "gemini", "/models/gemini-3-pro%3AgenerateContent"),
+    (
+        "Azure's clients, with the address of the server",
+        "chat",
+        "/openai/deployments/gpt/chat/completions?api-version=1",
+    ),
+    ("Azure's clients, with the address under wrap", "chat", "/openai/v1/deployments/gpt/chat/completions"),
+    ("LangChain for Azure, with both", "chat", "/openai/openai/deployments/gpt/chat/completions"),
+    ("OpenAI's SDKs for Gemini", "chat", "/v1beta/openai/chat/completions"),
+    ("the same under wrap", "chat", "/gemini/v1beta/openai/chat/completions"),
 ]
+AT_AZURE, AT_GOOGLE = "/v1/openai/deployments/gpt/chat/completions", "/v1beta/openai/chat/completions"
 
 
 @pytest.mark.parametrize(("client", "wire", "path"), SPELLINGS, ids=[path for _, _, path in SPELLINGS])
@@ -51,7 +65,9 @@ def test_every_spelling_is_followed(client: str, wire: str, path: str, tmp_path:
         response = through.server.request("POST", path, headers, json.dumps(talk.body()).encode())
         assert (client, response.status_code) == (client, 200)
         [asked] = through.upstream.asked
-        assert (asked.path, asked.query) == (PATHS[wire], path.partition("?")[2])
+        own = AT_AZURE if "deployments" in path else AT_GOOGLE if "beta/openai" in path else PATHS[wire]
+        assert (asked.path, asked.query) == (own, path.partition("?")[2])
+        assert read_door(path.partition("?")[0]).path in (PATHS[wire], "/v1beta/models/{model}:generateContent")
         assert through.texts() == ["Hello", "Yes."]
 
 
@@ -180,6 +196,26 @@ def test_azures_deployments_are_reached(base: str, address: str, tmp_path: Path)
     with far_proxy(tmp_path, openai=upstream + base) as (proxy, network):
         proxy.request("POST", address + end, {"api-key": "any"}, b"{}")
     assert network.addresses == [f"{upstream}/openai{end}"]
+
+
+def test_a_deployment_is_the_model_unless_the_body_names_one() -> None:
+    """Its name is the user's, and often the model's; no other provider's paths are read so."""
+    asked = format_at("/v1/deployments/gpt-4o/chat/completions")
+    assert asked is not None
+    for body, model in ((b"", "gpt-4o"), (b', "model": "gpt-5"', "gpt-5")):
+        told = b'{"messages": [{"role": "user", "content": "Hello"}]' + body + b"}"
+        assert parse(asked, told, {}).model == model
+    assert [format_at(path) for path in ("/v1/openai/messages", "/v1/deployments/a/b/responses")] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"), [("gpt-5.2", True), ("ft:gpt-4o:me", True), ("gemini-3-pro", False), ("other", False)]
+)
+def test_a_key_of_the_cache_is_for_models_of_openai(model: str, takes: bool, tmp_path: Path) -> None:
+    """Chat completions of Gemini come to a server whose upstream for OpenAI is OpenAI: they get no unknown field."""
+    body = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
+    asked = parse(FORMATS["/v1/chat/completions"], json.dumps(body).encode(), {})
+    assert Turns(FollowSettings(folder=tmp_path, upstreams=PROVIDERS))._takes_key(asked) is takes
 
 
 def test_a_refused_request_teaches_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What goes wrong: the client is told clearly, nothing half is logged as whole, and the next request works."""
 
 import json
+import logging
 import shutil
 import socket
 from pathlib import Path
@@ -25,10 +26,14 @@ from through_proxy import (
     said,
     text_of,
 )
-from upstream import Asked
-from upstream_script import Answer, Step, answer, call, cut, drop, fail, garble, hang, unended
+from upstream import Asked, Upstream
+from upstream_script import Answer, Step, answer, break_off, call, cut, drop, fail, garble, hang, unended
 
+from sightline.cli.serve import running
 from sightline.follow.turns import Turns
+from sightline.server.app import create_app
+from sightline.server.config import Config
+from sightline.server.listener import Listener
 
 WIRES = list(PATHS)
 WINDOW = 3000
@@ -138,6 +143,49 @@ def test_a_stream_that_stops_is_logged_as_stopped(wire: str, broken: Any, tmp_pa
             assert kept[1].strip() != LONG.strip()
             assert len(session.branches) == 3
         assert "The valve" not in str(through.bodies[-1])
+
+
+@pytest.mark.parametrize(
+    ("step", "why", "stream"),
+    [
+        (break_off(answer(LONG), 0, {"code": "overloaded", "message": "Come later."}), "(overloaded)", True),
+        (unended(answer(LONG), 0), "is no answer", True),
+        (garble(answer(LONG)), "is no answer", True),
+        (garble(answer(LONG)), "is no answer", False),
+    ],
+    ids=["error", "nothing", "garbage", "garbage at once"],
+)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_call_without_an_answer_counts_as_failed(
+    wire: str, step: Answer, why: str, stream: bool, tmp_path: Path
+) -> None:
+    """With the reason: `wrap` would say that no model was called."""
+    with Through(tmp_path, [step, answer("Now.")]) as through:
+        assert through.post(wire, hello(through, wire, stream=stream).body()).status_code == 200
+        assert (through.totals.failed, through.totals.calls) == (1, 0)
+        assert why in through.totals.failure
+        assert text_of(wire, hello(through, wire).ask()) == "Now."
+        assert (through.totals.failed, through.totals.calls) == (1, 1)
+
+
+@pytest.mark.parametrize(("after", "failed"), [(1, 1), (6, 0)])
+def test_a_stream_that_breaks_off_is_one_line_in_the_log(
+    after: int, failed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not a traceback, and none that `wrap` prints where its agent writes. The client sees that it broke off."""
+    caplog.set_level(logging.INFO)
+    with Upstream([cut(answer(LONG), after)]) as upstream:
+        config = Config(folder=tmp_path, root=tmp_path / "logs", upstreams={"anthropic": upstream.anthropic_url})
+        app = create_app(config)
+        with running(Listener(app, on_stop=app.state.hub.close)) as port:
+            asked = {"model": "claude-opus-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
+            url, headers = f"http://127.0.0.1:{port}{PATHS['anthropic']}", HEADERS["anthropic"]
+            with pytest.raises(httpx2.RemoteProtocolError):
+                httpx2.post(url, json=asked | {"stream": True}, headers=headers, trust_env=False)
+    told = [record for record in caplog.records if record.name in ("sightline.server", "uvicorn.error")]
+    assert len([record for record in told if "broke off" in record.getMessage()]) == 1
+    assert [record.getMessage() for record in told if record.levelno > logging.INFO or record.exc_info] == []
+    assert (app.state.totals.failed, app.state.totals.calls) == (failed, 1 - failed)
 
 
 @pytest.mark.slow("responses-stream")

@@ -4,9 +4,11 @@ import gzip
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from in_process import InProcess
 from through_proxy import HEADERS, MODELS, PATHS, TALKERS, Talk, Through, said
 from upstream import zstd
 from upstream_script import Failure, answer, call, fail, slow, think, zip_body
@@ -37,6 +39,20 @@ def test_the_bodies_pass_byte_for_byte(wire: str, stream: bool, tmp_path: Path) 
             talk.list += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more"}]
         assert [asked.raw for asked in through.upstream.asked] == sent
         assert through.upstream.invalid == []
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
+@pytest.mark.parametrize("value", ["项目".encode(), "é".encode("latin-1"), b"", b"plain"])
+def test_the_values_of_headers_pass_byte_for_byte(path: str, value: bytes, tmp_path: Path) -> None:
+    """Such as the name of a project, in whatever encoding it came."""
+    with Through(tmp_path, [answer("Yes.")]) as through:
+        talk = Talk(through, "anthropic")
+        talk.list.append({"role": "user", "content": "Hello"})
+        headers: Any = HEADERS["anthropic"] | {"content-type": "application/json", "x-title": value}
+        assert isinstance(through.server, InProcess)
+        assert through.server.post(path, json.dumps(talk.body()).encode(), headers).status_code == 200
+        [asked] = through.upstream.asked
+        assert asked.headers["x-title"].encode("latin-1") == value
 
 
 @pytest.mark.parametrize("economy", ECONOMIES)

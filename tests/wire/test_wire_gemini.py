@@ -1,10 +1,12 @@
 """Google's `generateContent`, beyond what every wire promises: signatures, calls without ids, what only it knows."""
 
 from base64 import b64decode
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from sightline import wire
 from sightline.errors import BadInput
@@ -12,7 +14,7 @@ from sightline.plan.view import Budget
 from sightline.session.session import Session
 from sightline.testing import MemoryStore
 from sightline.values.items import Call, File, Image, Message, Result, Role, Text, ToolDefinition, Usage
-from sightline.wire import gemini
+from sightline.wire import common, gemini
 from sightline.wire.call_ids import result_of
 
 Json = dict[str, Any]
@@ -211,6 +213,53 @@ def test_the_arguments_of_the_sdk_have_bytes_and_one_config() -> None:
     assert arguments["contents"][1]["parts"][2]["thoughtSignature"] == b"signed"
     [image] = [part for content in arguments["contents"] for part in content["parts"] if "inlineData" in part]
     assert image["inlineData"]["data"] == b64decode(PNG)
+
+
+class SdkPart(BaseModel):
+    """A part as Google's SDK has it, with spellings of both kinds."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    text: str | None = None
+    function_call: dict[str, Any] | None = None
+
+
+class SdkContent(BaseModel):
+    """A content as Google's SDK has it."""
+
+    parts: list[SdkPart] | None = None
+    role: str | None = None
+    cached: bool | None = None
+    tries: int = 3
+
+
+class SdkModelContent(SdkContent):
+    """A content whose class gives it its role, so that nobody sets it."""
+
+    role: Literal["model"] = Field(default="model", init=False, frozen=True)
+
+
+class SdkCandidate(BaseModel):
+    """A candidate as Google's SDK has it."""
+
+    content: SdkContent
+
+
+class SdkReply(BaseModel):
+    """A reply as Google's SDK has it."""
+
+    candidates: list[SdkCandidate]
+
+
+@pytest.mark.parametrize("part", [SdkPart(text="hello"), SdkPart(function_call={"name": "read", "args": {"a": 1}})])
+def test_a_role_that_a_class_of_the_sdk_gives_is_read(part: SdkPart) -> None:
+    """The model's words are not taken for the user's, inside of others neither; what else was not set is not sent."""
+    for content in (SdkModelContent(parts=[part]), SdkContent(parts=[part], role="model")):
+        [read] = wire.read_messages([content], "gemini")
+        assert read == wire.read_messages([{"role": "model", "parts": [part.model_dump(exclude_none=True)]}])[0]
+        assert read.role is Role.ASSISTANT
+        assert common.plain({"list": [content]}, "here")["list"][0].keys() == {"parts", "role"}
+    reply = SdkReply(candidates=[SdkCandidate(content=SdkModelContent(parts=[part]))])
+    assert common.plain(reply, "here")["candidates"][0]["content"]["role"] == "model"
 
 
 def test_media_of_results_stand_behind_them_unless_they_stood_inside() -> None:

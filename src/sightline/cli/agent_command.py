@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sightline.providers.agents import AGENTS, Agent
+from sightline.server.config import VARIABLES
 
 _LAUNCHERS = frozenset({"npx", "npm", "pnpm", "yarn", "bunx", "bun", "node"})
 _BEFORE_A_PACKAGE = frozenset({"dlx", "exec", "x", "run", "--"})  # words of a launcher, besides its options
@@ -45,10 +46,7 @@ class Started(NamedTuple):
 def addresses(address: str) -> dict[str, str]:
     """Return the variables from which agents and SDKs read another address than the provider's."""
     own = provider_addresses(address)
-    return {
-        "ANTHROPIC_BASE_URL": own["anthropic"], "OPENAI_BASE_URL": own["openai"], "OPENAI_API_BASE": own["openai"],
-        "GOOGLE_GEMINI_BASE_URL": own["gemini"],
-    }  # fmt: skip
+    return {variable: own[name] for name, variables in VARIABLES.items() for variable in variables}
 
 
 def provider_addresses(address: str) -> dict[str, str]:

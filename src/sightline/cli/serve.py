@@ -55,7 +55,7 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
                  f"else {DEFAULT}]"),
     click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Where requests go: "
                  "anthropic=https://…, openai=https://…/v1 or gemini=https://…. Without it, ANTHROPIC_BASE_URL, "
-                 "OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL, else the providers themselves."),
+                 "OPENAI_BASE_URL (or OPENAI_API_BASE) and GOOGLE_GEMINI_BASE_URL, else the providers themselves."),
     apps_option,
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ A failure of the log is no failure of the call: then the answer passes on, and i
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -75,6 +75,11 @@ class FollowedCall:
     def name(self) -> str:
         """The id of the session that has the conversation."""
         return self.prepared.name if self.prepared else self.request.name
+
+    @property
+    def error_kind(self) -> str:
+        """Of the error that the last stream told, in the provider's word; empty: it told none."""
+        return self._streamed.error_kind
 
     @property
     def body(self) -> bytes:
@@ -345,7 +350,7 @@ class AsyncExchange:
             await response.aread()
         return response
 
-    async def stream(self, response: Any) -> AsyncIterator[bytes]:
+    async def stream(self, response: Any) -> AsyncGenerator[bytes, None]:
         """See `Exchange.stream`."""
         call, error = self.call, None
         try:

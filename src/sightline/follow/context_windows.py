@@ -25,7 +25,6 @@ _LEAST_COUNTED = 1000  # tokens of a call of which such a ratio says something
 _MOST_LISTED = 1000  # models of one list: OpenRouter has hundreds
 _MOST_KEPT = 5000  # models and accounts
 _OTHER_VOCABULARY = profile("local").margin  # where an OpenAI-compatible server has models of others
-_OPENAI_MODELS = re.compile(r"(?:.*/)?(?:gpt-|chatgpt-|o\d|codex)")
 _NUMBER = re.compile(r"\d[\d,]{2,12}")
 _RATE = re.compile(r"per (?:minute|hour|day)|\b[TR]P[MD]\b|rate.?limit|quota", re.IGNORECASE)
 # How providers name their limit beside what they counted: the room of the answer is a number in the same sentence.
@@ -141,7 +140,7 @@ class ContextWindows(Struct):
 
 def kept_margin(request: ModelRequest) -> float:
     """Return the share by which the provider may count more than we do: none, where the vocabulary is public."""
-    if request.format.provider == "openai" and not _OPENAI_MODELS.match(request.model.lower()):
+    if request.format.provider == "openai" and not request.is_for_openai:
         return _OTHER_VOCABULARY
     return profile(request.format.provider).margin
 

@@ -33,6 +33,7 @@ _HEAD_ROLES = ("system", "developer")
 _MEDIA = (b'"image', b'"input_image', b'"document"', b'"file', b'"input_file', b'"input_audio', b'"audio',
           b'"container_upload', b'"inline', rb"\u006", rb"\u007")  # fmt: skip
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_OPENAI_MODELS = re.compile(r"(?:.*/)?(?:ft:)?(?:gpt-|chatgpt-|o\d|codex)")
 _MARKED = 40  # messages at the end of a list in which the agent's last cache breakpoint is looked for
 
 
@@ -44,10 +45,10 @@ class Format(NamedTuple):
     """Where the parts of a request are in a provider's format."""
 
     wire: str
-    provider: str  # whose upstream gets it
+    provider: str  # whose it is
     messages: str
     system: str  # besides the messages; empty: it is among them only
-    model: str = ""  # the path names it; empty: the body does
+    model: str = ""  # that the path names
 
 
 FORMATS = {
@@ -55,15 +56,19 @@ FORMATS = {
     "/v1/responses": Format("responses", "openai", "input", "instructions"),
     "/v1/messages": Format("anthropic", "anthropic", "messages", "system"),
 }
-"""By path. Gemini's has the model in it: see `format_at`."""
+"""By path. Others have the model in it: see `format_at`."""
 GEMINI = Format("gemini", "gemini", "contents", "systemInstruction")
 _GEMINI_PATH = re.compile(r"/v1/(?:models|tunedModels)/([^/:]+):(?:generate|streamGenerate)Content")
+# OpenAI's formats at Google (/openai) and at Azure, where a deployment is a model by a name of the user's.
+_OPENAI_PATH = re.compile(r"/v1(?:/openai)?(?:/deployments/([^/]+))?(/chat/completions|/responses)")
 
 
 def format_at(path: str) -> Format | None:
     """Return the format of the requests that go to a path; None: they are no calls of a model."""
     if (gemini := _GEMINI_PATH.fullmatch(path)) is not None:
         return GEMINI._replace(model=gemini[1])
+    if (openai := _OPENAI_PATH.fullmatch(path)) is not None:
+        return FORMATS["/v1" + openai[2]]._replace(model=openai[1] or "")
     return FORMATS.get(path)
 
 
@@ -137,7 +142,12 @@ class ModelRequest(NamedTuple):
 
     @property
     def model(self) -> str:
-        return self.format.model or str(self.fields.get("model") or "")
+        return str(self.fields.get("model") or self.format.model)
+
+    @property
+    def is_for_openai(self) -> bool:
+        """Whether its model is one of OpenAI's, by its name."""
+        return _OPENAI_MODELS.match(self.model.lower()) is not None
 
     @property
     def system(self) -> Any:

@@ -120,12 +120,14 @@ class StreamedAnswer(StreamedReply):
 
     _is_broken = False
     refusal = ""  # why there is no answer, if that is all that the stream says
+    error_kind = ""  # of the error that the stream tells, in the provider's word
 
     def add(self, chunk: object) -> None:
         """See `StreamedReply.add`."""
         match chunk:
             case {"type": "response.failed", "response": {"error": dict(error)}} if not self.text:
                 self.refusal = encode_piece({"error": error}).decode()
+        self.error_kind = self.error_kind or _error_kind(chunk)
         if self._is_broken:
             return
         try:
@@ -140,6 +142,16 @@ class StreamedAnswer(StreamedReply):
             return None if reply is None else decode_mended(encode_piece(reply), Json)
         except (BadInput, TypeError, ValueError, LookupError, AttributeError):
             return None
+
+
+def _error_kind(chunk: object) -> str:
+    """Return what kind of error a chunk tells: a word or a number of the provider's; empty: it tells none."""
+    match chunk:
+        case {"error": dict(error)} | {"response": {"error": dict(error)}} | {"type": "error", **error}:
+            kinds = (error.get(name) for name in ("status", "code", "type"))
+            return next((str(kind) for kind in kinds if kind and isinstance(kind, str | int)), "error")
+        case _:
+            return ""
 
 
 _ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error",

@@ -450,9 +450,10 @@ class Turns:
         limit = budget.limit(factor, own.margin)
         return budget.trigger * (min(limit, THRIFTY_WINDOW) if self._settings.economy == "thrifty" else limit)
 
-    def _takes_key(self, format: Format) -> bool:  # noqa: A002
+    def _takes_key(self, request: ModelRequest) -> bool:
         """Whether the upstream takes a key for its cache. Of those that speak chat completions, some refuse it."""
-        return format.wire == "responses" or (format.wire == "openai" and _OPENAI in self._settings.upstreams["openai"])
+        is_own = _OPENAI in self._settings.upstreams["openai"] and request.is_for_openai  # not Google's
+        return request.format.wire == "responses" or (request.format.wire == "openai" and is_own)
 
     def _compose(
         self,
@@ -481,7 +482,7 @@ class Turns:
             hold(session, held)
             self._held[session] = held
         payload = self._make_payload(session, before.name, budget)
-        body = _body(request, payload, own, before.name if self._takes_key(request.format) else "")
+        body = _body(request, payload, own, before.name if self._takes_key(request) else "")
         swept = payload.plan.reason or ("sweep: first" if is_first and payload.tokens < tokens else "")
         again, kept = (receipt.faults, receipt.kept) if (receipt := session.receipt) else ([], None)
         return before._replace(

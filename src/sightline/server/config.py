@@ -14,14 +14,16 @@ MAX_BODY = 64 * 1024 * 1024  # bytes: providers take 32 MB
 
 
 VARIABLES = {
-    "anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL", "gemini": "GOOGLE_GEMINI_BASE_URL",
+    "anthropic": ("ANTHROPIC_BASE_URL",), "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL",),
 }  # fmt: skip
-"""What the SDKs, and so most agents, read another address from."""
+"""What the SDKs, and so most agents, read another address from. aider and LiteLLM read OpenAI's second one."""
 
 
 def usual_upstreams(variables: Mapping[str, str]) -> dict[str, str]:
     """Return where requests go unless the user says otherwise: where these variables say, or to the providers."""
-    return {name: variables.get(VARIABLES[name]) or address for name, address in PROVIDERS.items()}
+    told = {name: [variables[key] for key in VARIABLES[name] if variables.get(key)] for name in PROVIDERS}
+    return {name: next(iter(told[name]), address) for name, address in PROVIDERS.items()}
 
 
 class Config(FollowSettings, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import httpx2
 
 from sightline.errors import BadInput
-from sightline.follow.model_request import Format, format_at
+from sightline.follow.model_request import FORMATS, GEMINI, Format, format_at
 from sightline.providers.agents import USER_AGENTS
 from sightline.providers.catalog import CHATGPT, OPENAI_HOST, is_below, is_known_host, key_hosts
 
@@ -63,9 +63,11 @@ class Door(NamedTuple):
     @property
     def path(self) -> str:
         """The path by which a call of a model is known, however the client spelled it."""
-        if self.format is not None and self.format.model:
+        if self.format is None:
+            return f"/{_VERSION}/{'/'.join(self.names)}"
+        if self.format.wire == GEMINI.wire:
             return f"/{_GOOGLE_USUAL}/models/{{model}}:{unquote(self.names[-1]).rpartition(':')[2]}"
-        return f"/{_VERSION}/{'/'.join(self.names)}"
+        return next(path for path, known in FORMATS.items() if known.wire == self.format.wire)
 
 
 class Destination(NamedTuple):

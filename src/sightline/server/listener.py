@@ -176,6 +176,7 @@ class Listener(uvicorn.Server):
         self._stop_signals = 0  # SIGTERM alone is patient: who presses Ctrl-C waits
         self.on_start: Callable[[int], None] = lambda _port: None  # is told the port
         logging.getLogger("uvicorn.access").disabled = True  # `access_log` alone lets those through that propagate
+        logging.getLogger("uvicorn.error").addFilter(_is_unknown)
 
     @property
     def port(self) -> int:
@@ -234,6 +235,11 @@ class Listener(uvicorn.Server):
         return any(
             is_soon or is_new(connection) or not is_idle(connection) for connection in self.server_state.connections
         )
+
+
+def _is_unknown(record: logging.LogRecord) -> bool:
+    """Whether a record of uvicorn's says more than that an answer broke off: whoever ends it so has said why."""
+    return "without completing response" not in str(record.msg)
 
 
 def _allow_files(most: int) -> None:

@@ -7,7 +7,7 @@ spool where there is one: an agent never fails because of us where it would not 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -46,6 +46,7 @@ _MOST_WORKERS = 1000  # conversations whose requests wait for each other, those 
 _WARN_SECONDS = 60.0  # between two warnings that something is not logged
 _RETRY_SECONDS = 10  # after which a client may try again what could not be logged
 _NOT_LOGGED = "its log cannot be written now"
+_NO_ANSWER = "what its provider sent is no answer"
 _TRY_LATER = "try again when the disk or the database is back"
 _AWAY = (StoreError, OSError)  # errors of a log that cannot be written now, and not of what is to be written
 _log = logging.getLogger("sightline.server")
@@ -294,6 +295,16 @@ class _UntilSent:
             self._on_end()
 
 
+class _Relayed(StreamingResponse):
+    """A response that comes as the upstream sends it. It breaks off where that does, or it would look whole."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except httpx2.HTTPError as error:  # no warning: the terminal of `wrap` is the agent's
+            _log.info("%s", _broke_off(error))
+
+
 class ModelCall:
     """One request of a client: where it goes, and the conversation that it belongs to."""
 
@@ -342,7 +353,7 @@ class ModelCall:
             finally:
                 await finish(response.aclose())
 
-        return StreamingResponse(stream(), status_code=response.status_code, headers=passed_back(response.headers))
+        return _Relayed(stream(), status_code=response.status_code, headers=passed_back(response.headers))
 
     def _read_models(self, body: bytes) -> None:
         """Take in what a list of models says about their context windows."""
@@ -367,15 +378,33 @@ class ModelCall:
         if "text/event-stream" in response.headers.get("content-type", ""):
             name = call.prepared.name if call.prepared else self._proxy.name_at_once(model_request)
             headers = _headers_of(response, name)
-            return StreamingResponse(exchange.stream(response), status_code=response.status_code, headers=headers)
+            return _Relayed(self._relay(exchange, response), status_code=response.status_code, headers=headers)
         try:
             last, body = await exchange.whole(response)
         except httpx2.HTTPError as error:
             return _read_response(self.failure(error))
         if last.status_code >= 400:
             return _read_response(last)
+        if not call.replies:
+            self._proxy.totals.fail(_NO_ANSWER)
         headers = _headers_of(response, call.prepared.name if call.prepared else "")
         return Response(body, status_code=last.status_code, headers=headers)
+
+    async def _relay(self, exchange: "_ProxyExchange", response: httpx2.Response) -> AsyncIterator[bytes]:
+        """Yield a streamed answer as it comes. A call that got nothing of it is counted as failed."""
+        why = "the client left before there was an answer"
+        try:
+            async with aclosing(exchange.stream(response)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            kind = exchange.call.error_kind
+            why = f"its provider told an error in place of an answer ({kind})" if kind else _NO_ANSWER
+        except httpx2.HTTPError as error:
+            why = _broke_off(error)
+            raise
+        finally:
+            if not exchange.call.replies and not self.has_failed:
+                self._proxy.totals.fail(why)
 
     async def send(self, body: bytes, on_sent: Callable[[], None] | None = None) -> httpx2.Response:
         """Call the model. Return the response whose body still comes; an error is whole, ours if there is no other."""
@@ -396,7 +425,7 @@ class ModelCall:
         elif isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL):
             why = f"the model's server cannot be reached ({type(error).__name__}): is the upstream's address right?"
         else:
-            why = f"the model's server broke off before its answer was whole ({type(error).__name__}): try again"
+            why = f"{_broke_off(error)}: try again"
         self.has_failed = True
         self._proxy.totals.fail(why)
         return self.error(status, why)
@@ -480,6 +509,10 @@ class _ProxyExchange(AsyncExchange):
         if call.rounds > rounds:
             self._proxy.report_recall()
         return None if body is None else await self.begin(body)
+
+
+def _broke_off(error: Exception) -> str:
+    return f"the model's server broke off before its answer was whole ({type(error).__name__})"
 
 
 def _refused(status: int) -> str:

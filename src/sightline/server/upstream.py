@@ -55,10 +55,10 @@ class Upstream:
         """
         dropped = _HOP - {"content-encoding"}  # the body goes up as it came
         passed = [(name, value) for name, value in headers if name.lower() not in dropped and not _is_ours(name)]
-        # Not compressed, because answers are read on their way.
-        request = self._client.build_request(
-            method, address, headers=[*passed, ("accept-encoding", "identity")], content=body
-        )
+        passed.append(("accept-encoding", "identity"))  # not compressed, because answers are read on their way
+        # As they came: of texts that are not ASCII, the client would refuse some and write others anew.
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in passed]
+        request = self._client.build_request(method, address, headers=raw, content=body)
         return await self._send(request, on_sent)
 
     async def _send(self, request: httpx2.Request, on_sent: Callable[[], None] | None) -> httpx2.Response:

@@ -41,6 +41,7 @@ DEEPEST = 64
 
 _ATOMS = frozenset({str, int, float, bool, type(None)})  # types of values that cannot be changed
 _NESTED = (dict, list, tuple)
+_KINDS = ("role", "type")  # the fields that tell messages and blocks apart
 _IN_RESULTS = Text | Blob | Image | File | Opaque  # named once, because a union is made anew wherever it is written
 
 EMPTY = "[empty]"  # the text of a message that would have none, because providers refuse that
@@ -126,9 +127,25 @@ def _plain_list(values: Iterable[object], where: str) -> list[Any]:
 def _dump_object(dump: Callable[..., object], value: object) -> object:
     # Only fields that were set: the SDKs send their objects back this way, and explicit nulls survive.
     try:
-        return dump(mode="json", exclude_unset=True, by_alias=True, warnings=False, exclude=_not_sent(value))
+        dumped = dump(mode="json", exclude_unset=True, by_alias=True, warnings=False, exclude=_not_sent(value))
     except TypeError:  # some other method of that name
         return dump()
+    _add_kinds(dumped, value)
+    return dumped
+
+
+def _add_kinds(dumped: object, value: object) -> None:
+    """Add to a dumped SDK object the role and the type that its class gives to all of its objects: nobody sets them."""
+    if isinstance(dumped, list) and isinstance(value, list | tuple):
+        for inner, field in zip(dumped, value, strict=False):
+            _add_kinds(inner, field)
+    elif isinstance(dumped, dict):
+        for name, field in getattr(type(value), "model_fields", {}).items():
+            key = field.serialization_alias or name
+            if key in dumped:
+                _add_kinds(dumped[key], getattr(value, name, None))
+            elif key in _KINDS and isinstance(field.default, str):
+                dumped[key] = field.default
 
 
 def _not_sent(value: object) -> Any:
