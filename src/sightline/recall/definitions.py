@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sightline.shorten.source import defined_name
+from sightline.shorten.code_lines import defined_name
 
 _CLOSES, _GOES_ON = ("}", "end"), (")", "]", "{")  # how lines begin that are no deeper than a definition, but within it
 
