@@ -63,9 +63,12 @@ def sweeps(dataset: str, run: Run, window: int) -> Iterator[Sweep]:
     seen: list[tuple[int, list[Block]]] = []
 
     class Recording(FilesInWork):
-        def choose(self, tokens: int, is_shown: Callable[[int], bool]) -> RecallNote | None:
-            seen.append((tokens, [*self.blocks(is_shown)]))
-            return super().choose(tokens, is_shown)
+        def choose(
+            self, tokens: int, is_shown: Callable[[int], bool], *, only_named: bool = False
+        ) -> RecallNote | None:
+            if not only_named:
+                seen.append((tokens, [*self.blocks(is_shown)]))
+            return super().choose(tokens, is_shown, only_named=only_named)
 
     engine = Engine()
     with patch.object(turn, "FilesInWork", Recording):

@@ -98,4 +98,4 @@ def test_a_sweep_knows_which_of_its_blocks_was_edited_soon() -> None:
     assert edited
     assert all("def function_7():" in [line.text for line in block.lines] for block in edited)
     assert all(len(sweep.case.columns) == len(Features._fields) for sweep in recorded)
-    assert covered((sweep, (0, 0, 1, 0)) for sweep in recorded) == 1
+    assert covered((sweep, (0, 0, 1, 0, 0, 0)) for sweep in recorded) == 1
