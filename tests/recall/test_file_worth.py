@@ -139,4 +139,6 @@ def test_a_line_belongs_to_the_definition_that_its_indentation_says() -> None:
     go = ["func Open(a int)", "{", "\tif a {", "\t}", "}", "var b", "func (s *T) Close() {", "\ts.a()", "}", ""]
     assert definitions_of([*enumerate(python, 1)]) == ["", "Shop", *["sell"] * 5, "Shop", ""]
     assert definitions_of([*enumerate(go, 1)]) == [*["Open"] * 5, "", *["Close"] * 3, ""]
+    ruby = ["def sell", "  a", "end", "end_of_day = 2"]
+    assert definitions_of([*enumerate(ruby, 1)]) == ["sell", "sell", "sell", ""]
     assert definitions_of([(1, "def sell():"), (2, "    a"), (9, "    b")]) == ["sell", "sell", ""]

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 from sightline.shorten.code_lines import defined_name
+from sightline.values.pattern import pattern
 
-_CLOSES, _GOES_ON = ("}", "end"), (")", "]", "{")  # how lines begin that are no deeper than a definition, but within it
+# How lines begin that are no deeper than a definition, but belong to it: its end, and more of its first line.
+_CLOSES, _GOES_ON = pattern(r"\}|end\b"), (")", "]", "{")
 
 
 def definitions_of(lines: Sequence[tuple[int, str]]) -> list[str]:
@@ -16,12 +18,11 @@ def definitions_of(lines: Sequence[tuple[int, str]]) -> list[str]:
         if at and number != lines[at - 1][0] + 1:
             around.clear()
         if text and not (text.startswith(_GOES_ON) and around and depth == around[-1][0]):
-            closes = text.startswith(_CLOSES)
-            while around and (depth < around[-1][0] if closes else depth <= around[-1][0]):
+            while around and (depth < around[-1][0] if _CLOSES.match(text) else depth <= around[-1][0]):
                 around.pop()
             if name := defined_name(text):
                 around.append((depth, name))
         names.append(around[-1][1] if around else "")
-        if text.startswith(_CLOSES) and around and depth == around[-1][0]:
+        if around and _CLOSES.match(text) and depth == around[-1][0]:
             around.pop()
     return names

@@ -30,9 +30,7 @@ _COMMANDS = ("command", "cmd")  # arguments that may have it in a here-document
 _CHANGES = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
 _FIRST_LINE = ("offset", "start_line", "startLine", "line_start", "start")
 _OUTPUT, _HEADER = "Output:", 8  # a line after which the output of a command begins, among so many
-_TOTAL = pattern(
-    r"Total output lines: \d+\Z"
-)  # and the line before an empty one, in which Codex then says how long it is
+_TOTAL = pattern(r"Total output lines: \d+\Z")  # what Codex may say first in it, before an empty line
 # How Qwen Code and Gemini CLI begin, before a line of dashes, if they show a part of a file.
 _SHOWING = pattern(r"[^\n]*\bShowing lines (\d{1,7})-(\d{1,7}) of \d")
 _DASHES = "---"
@@ -64,9 +62,8 @@ class FileText:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lines: list[Line] = []
-        self._words: dict[
-            tuple[int, int], set[str]
-        ] = {}  # of lines that follow each other, by their first and last number
+        # Of lines that follow each other, by their first and last number.
+        self._words: dict[tuple[int, int], set[str]] = {}
         self._definitions: dict[int, str] | None = None
         self.rows: dict[int, float] = {}  # results whose text is among the lines, or was: which part of it, and calls
 
